@@ -1,0 +1,57 @@
+"""The process-wide defaults: the backend and the event log that programs use when none is named.
+
+The one module of nbsglang with a changing global, and the only place to look for hidden state.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from nbsglang.calls import Backend
+from nbsglang.errors import UsageError
+from nbsglang.events import EventLog
+
+
+class _Current:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.backend: Backend | None = None
+        self.log = EventLog()
+
+
+_current = _Current()
+
+
+def set_default_backend(backend: Backend | None) -> None:
+    """Let programs that name no backend run on this one; None forgets it."""
+    with _current.lock:
+        _current.backend = backend
+
+
+def default_backend() -> Backend:
+    """The backend for programs that name none. Raises UsageError when there is none."""
+    with _current.lock:
+        if _current.backend is None:
+            raise UsageError(
+                "no backend: pass backend=..., or call nbsglang.set_default_backend(nbsglang.Engine('smollm2')) once"
+            )
+        return _current.backend
+
+
+def forget_backend(backend: Backend) -> None:
+    """Drop the default if it is this backend; its close calls this."""
+    with _current.lock:
+        if _current.backend is backend:
+            _current.backend = None
+
+
+def event_log() -> EventLog:
+    """The log that sessions and engines write to when they are given none."""
+    with _current.lock:
+        return _current.log
+
+
+def set_event_log(log: EventLog) -> None:
+    """Use another log from now on; engines that exist keep the one they have."""
+    with _current.lock:
+        _current.log = log
