@@ -1,0 +1,140 @@
+"""The attention function that transformers calls in each layer, and what it finds in one step.
+
+The model is called with `forward=` as a keyword; transformers hands it down to `attend`, so a step needs
+no global context. A `Forward` serves a batch; a `Probe` only looks at what a model sends.
+
+Not here: the arithmetic (`kernels/attention.py`) and the model (`model.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from nbsglang.engine.batch import Batch, Work
+from nbsglang.engine.pool import KVPool, LayerShape
+from nbsglang.kernels.attention import HIDDEN, Part, attention
+
+NAME = "nbsglang"  # of our function in transformers' AttentionInterface
+
+
+class Attending(Protocol):
+    """What travels as `forward=`."""
+
+    def attend(
+        self,
+        layer: int,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        scale: float,
+        window: int | None,
+        softcap: float | None,
+        sinks: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """Attend in one layer: [heads, rows, dim] each; returns [heads, rows, v_dim]."""
+        ...
+
+
+def attend(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    forward: Attending | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: torch.Tensor | None = None,
+    **kwargs: Any,
+) -> tuple[torch.Tensor, None]:
+    """The function registered with transformers: [1, heads, rows, dim] in, [1, rows, heads, v_dim] out."""
+    if forward is None:
+        raise RuntimeError(f"{type(module).__name__} drops keyword arguments, so the KV cache cannot reach it")
+    scale = scaling if scaling is not None else 1.0 / math.sqrt(query.shape[-1])
+    layer = int(getattr(module, "layer_idx", -1))
+    out = forward.attend(layer, query[0], key[0], value[0], scale, sliding_window, softcap, s_aux)
+    return out.transpose(0, 1)[None].contiguous(), None
+
+
+class Probe:
+    """Collects the shape of each layer's keys and values; attends to the own token only."""
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[int, LayerShape]] = []
+
+    def attend(
+        self,
+        layer: int,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        scale: float,
+        window: int | None,
+        softcap: float | None,
+        sinks: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """Note the shapes; the result has the right shape and no meaning."""
+        self.shapes.append((layer, LayerShape(key.shape[0], key.shape[2], value.shape[2])))
+        return value.repeat_interleave(query.shape[0] // value.shape[0], dim=0)
+
+
+class Forward:
+    """One batch on the device: writes each layer's new keys and values to the pool, then attends."""
+
+    def __init__(self, batch: Batch, pool: KVPool) -> None:
+        self._pool = pool
+        self._batch = batch
+        device = pool.k[0].device
+        self._slots = torch.from_numpy(batch.slots).to(device)
+        self._device = device
+        self._parts: dict[int | None, list[Part]] = {}  # by window: layers of one kind share their masks
+
+    def attend(
+        self,
+        layer: int,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        scale: float,
+        window: int | None,
+        softcap: float | None,
+        sinks: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """Store and attend; see `Attending`."""
+        k_pool, v_pool = self._pool.k[layer], self._pool.v[layer]
+        k_pool.index_copy_(0, self._slots, key.transpose(0, 1).to(k_pool.dtype))
+        v_pool.index_copy_(0, self._slots, value.transpose(0, 1).to(v_pool.dtype))
+        if window not in self._parts:
+            self._parts[window] = [self._part(item, window) for item in self._batch.work]
+        parts = self._parts[window]
+        return attention(query, k_pool, v_pool, parts, self._batch.n_levels, scale, softcap, sinks)
+
+    def _part(self, work: Work, window: int | None) -> Part:
+        slots = work.slots
+        run = slice(int(slots[0, 0]), int(slots[0, 0]) + slots.shape[1])
+        is_run = len(slots) == 1 and bool((slots[0] == np.arange(run.start, run.stop)).all())
+        return Part(
+            rows=torch.from_numpy(work.rows.reshape(-1).astype(np.int64)).to(self._device),
+            slots=run if is_run else torch.from_numpy(slots.reshape(-1).astype(np.int64)).to(self._device),
+            n_lines=len(slots),
+            level=work.level,
+            mask=self._mask(work, window),
+        )
+
+    def _mask(self, work: Work, window: int | None) -> torch.Tensor | None:
+        """Additive mask [b, 1, q, k] in the pool's dtype, None where everything is seen."""
+        queries = self._batch.positions[work.rows][:, :, None]  # [b, q, 1]
+        keys = work.positions[:, None, :]  # [b, 1, k]
+        in_window = window is None or bool((queries.max(1) - keys.min(2)).max() < window)
+        if work.plain and in_window:
+            return None
+        seen = keys <= queries
+        if window is not None:
+            seen &= keys > queries - window
+        mask = np.where(seen, np.float32(0), np.float32(HIDDEN))[:, None]
+        return torch.from_numpy(mask).to(self._device, self._pool.k[0].dtype)

@@ -1,0 +1,175 @@
+"""One step's work as frozen host arrays, built whole by `pack`.
+
+A row is one token to compute. Attention is a list of `Work` items: queries that read the same keys, or
+a stack of alike requests with keys of their own. The keys of each row are spread over one or more items,
+and the parts are merged by log-sum-exp. Keys that several requests share in the tree are one item, read
+once for all of them.
+
+Not here: tensors (`attend.py`) and the choice of what to compute (`scheduler.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from nbsglang.engine.radix import RadixNode
+from nbsglang.engine.request import Request
+
+Ints = npt.NDArray[np.int32]
+
+NOWHERE = 1 << 30  # the position of a padding key: after every query, so that causality hides it
+
+
+class Work(NamedTuple):
+    """Attention of `rows` [b, q] over keys at `slots` [b, k], whose positions are `positions` [b, k].
+
+    Short rows are padded by repeating their last one, short keys with slot 0 at NOWHERE. `level` numbers
+    the parts of a row. `plain`: every query sees every key of its line, as far as causality is concerned.
+    """
+
+    rows: Ints
+    slots: Ints
+    positions: Ints
+    level: int
+    plain: bool
+
+
+class Batch(NamedTuple):
+    """The rows of a step. `wanted` are the rows whose logits are needed, in the order of the requests."""
+
+    ids: npt.NDArray[np.int64]  # [rows]
+    positions: npt.NDArray[np.int64]  # [rows]
+    slots: npt.NDArray[np.int64]  # [rows], where the new keys and values go
+    wanted: npt.NDArray[np.int64]  # [wanted]
+    work: tuple[Work, ...]
+    n_levels: int
+
+
+class _Part(NamedTuple):
+    """The keys of one request that no other request of the batch reads."""
+
+    rows: Ints
+    slots: Ints
+    positions: Ints
+
+
+class _Shared:
+    """A run of tree nodes that the same requests read."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.nodes: list[RadixNode] = []
+        self.requests: list[int] = []
+
+    @cached_property
+    def slots(self) -> Ints:
+        """Slots of the whole run, int32 [n]; asked for only when `nodes` is complete."""
+        return np.concatenate([node.slots for node in self.nodes])
+
+
+def pack(requests: Sequence[Request], min_shared: int = 32) -> Batch:
+    """Build the batch of the planned tokens. Shared runs shorter than `min_shared` tokens are read apart."""
+    spans = [(r.n_computed, r.n_computed + r.n_planned) for r in requests]
+    starts = np.cumsum([0, *(stop - start for start, stop in spans)])
+    rows = [np.arange(starts[i], starts[i + 1], dtype=np.int32) for i in range(len(requests))]
+    shared = _shared_runs(requests, min_shared)
+    parts = [_own_part(r, rows[i], shared[i]) for i, r in enumerate(requests)]
+    work, n_levels = _levels([*_shared_work(shared, rows), *_own_work(parts)], int(starts[-1]))
+    return Batch(
+        ids=np.concatenate([r.row[a:b] for r, (a, b) in zip(requests, spans, strict=True)]).astype(np.int64),
+        positions=np.concatenate([np.arange(a, b) for a, b in spans]).astype(np.int64),
+        slots=np.concatenate([r.slots[a:b] for r, (a, b) in zip(requests, spans, strict=True)]).astype(np.int64),
+        wanted=np.concatenate([rows[i][max(r.want_from - r.n_computed, 0) :] for i, r in enumerate(requests)]).astype(
+            np.int64
+        ),
+        work=work,
+        n_levels=n_levels,
+    )
+
+
+def _shared_runs(requests: Sequence[Request], min_shared: int) -> list[list[_Shared]]:
+    """For each request the shared runs on its path, from the root down."""
+    paths = [r.node.path() if r.node else [] for r in requests]
+    n_readers: dict[int, int] = {}
+    for path in paths:
+        for node in path:
+            n_readers[node.id] = n_readers.get(node.id, 0) + 1
+    runs: dict[int, _Shared] = {}  # by the id of the run's first node
+    result: list[list[_Shared]] = []
+    for i, path in enumerate(paths):
+        mine: list[_Shared] = []
+        position, previous = 0, 0
+        for node in path:
+            readers = n_readers[node.id]
+            if readers < 2:
+                break
+            if readers != previous:  # readers only shrink on the way down: equal counts mean equal readers
+                mine.append(runs.setdefault(node.id, _Shared(position)))
+                mine[-1].requests.append(i)
+            if mine[-1].requests[0] == i:  # the first reader describes the run
+                mine[-1].nodes.append(node)
+            position += len(node.key)
+            previous = readers
+        result.append(mine)
+    return [[run for run in mine if sum(len(n.key) for n in run.nodes) >= min_shared] for mine in result]
+
+
+def _shared_work(shared: list[list[_Shared]], rows: list[Ints]) -> list[Work]:
+    runs = {id(run): run for mine in shared for run in mine}
+    work = []
+    for run in runs.values():
+        queries = np.concatenate([rows[i] for i in run.requests])
+        slots = run.slots
+        positions = np.arange(run.start, run.start + len(slots), dtype=np.int32)
+        work.append(Work(queries[None], slots[None], positions[None], 0, True))
+    return work
+
+
+def _own_part(request: Request, rows: Ints, shared: list[_Shared]) -> _Part:
+    """What is left of the request's context without the shared runs, its new tokens included."""
+    n_context = request.n_computed + request.n_planned
+    own = np.ones(n_context, bool)
+    for run in shared:
+        own[run.start : run.start + len(run.slots)] = False
+    positions = np.flatnonzero(own).astype(np.int32)
+    return _Part(rows, request.slots[positions], positions)
+
+
+def _own_work(parts: list[_Part]) -> list[Work]:
+    """Stack parts of alike size, so that padding at most doubles either side; large ones stay alone."""
+    groups: dict[tuple[int, int], list[_Part]] = {}
+    for i, part in enumerate(parts):
+        n_rows, n_keys = len(part.rows), len(part.slots)
+        alone = n_rows >= 64
+        key = (-1 - i, 0) if alone else (n_rows.bit_length(), max(n_keys, 32).bit_length())
+        groups.setdefault(key, []).append(part)
+    return [_stack(group) for group in groups.values()]
+
+
+def _stack(parts: list[_Part]) -> Work:
+    n_rows = max(len(p.rows) for p in parts)
+    n_keys = max(len(p.slots) for p in parts)
+    rows = np.stack([np.pad(p.rows, (0, n_rows - len(p.rows)), mode="edge") for p in parts])
+    slots = np.zeros((len(parts), n_keys), np.int32)
+    positions = np.full((len(parts), n_keys), NOWHERE, np.int32)
+    for i, part in enumerate(parts):
+        slots[i, : len(part.slots)] = part.slots
+        positions[i, : len(part.slots)] = part.positions
+    plain = n_rows == 1 and all(len(p.slots) == n_keys for p in parts)
+    return Work(rows, slots, positions, 0, plain)
+
+
+def _levels(work: list[Work], n_rows: int) -> tuple[tuple[Work, ...], int]:
+    """Number the parts of each row, so that every part has a place of its own to be merged from."""
+    used = np.zeros(n_rows, np.int32)
+    done = []
+    for item in work:
+        level = int(used[item.rows].max())
+        used[item.rows] = level + 1
+        done.append(item._replace(level=level))
+    return tuple(done), int(used.max())

@@ -1,0 +1,97 @@
+"""The engine's thread: takes commands from a mailbox, steps the core while there is work, delivers outputs.
+
+A daemon thread, so that it never keeps a kernel from ending. Whoever closes waits for the current step.
+
+Not here: what a step does (`core.py`) and what an output means to a call (`backend.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from nbsglang.engine.core import Core, Output
+
+Command = Callable[[Core], list[Output]]
+
+
+class Delivery(Protocol):
+    """Who receives what the loop has to say, on the loop's thread."""
+
+    def deliver(self, outputs: list[Output], /) -> None:
+        """What a step or a command brought."""
+        ...
+
+    def crashed(self, why: str, /) -> None:
+        """The loop ends because of an error that nobody handled; `why` is its traceback."""
+        ...
+
+
+class Loop:
+    """One thread around one core; only that thread touches the core while the loop runs."""
+
+    def __init__(self, core: Core, delivery: Delivery, name: str) -> None:
+        self._core = core
+        self._delivery = delivery
+        self._mail: deque[Command] = deque()
+        self._wake = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._main, name=f"nbsglang-engine-{name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def runs(self) -> bool:
+        """The thread takes commands."""
+        return not self._closing
+
+    def post(self, command: Command) -> bool:
+        """Let the thread run a command before its next step; False when it runs no more."""
+        with self._wake:
+            if self._closing:
+                return False
+            self._mail.append(command)
+            self._wake.notify()
+            return True
+
+    def close(self) -> None:
+        """Stop after the current step, and wait for it unless called from the thread itself."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _main(self) -> None:
+        idle = True
+        try:
+            while True:
+                commands = self._take(wait=not self._core.has_work)
+                if commands is None:
+                    return
+                for command in commands:
+                    self._delivery.deliver(command(self._core))
+                if not self._core.has_work:
+                    idle = True
+                    continue
+                if idle:
+                    self._core.wake()
+                    idle = False
+                self._delivery.deliver(self._core.step())
+        except BaseException:  # a bug of ours: nobody may wait for ever because of it
+            with self._wake:
+                self._closing = True
+            self._delivery.crashed(traceback.format_exc())
+
+    def _take(self, wait: bool) -> list[Command] | None:
+        """The mail that has come; None when the loop is to end."""
+        with self._wake:
+            while wait and not self._mail and not self._closing:
+                self._wake.wait()
+            if self._closing:
+                return None
+            commands = list(self._mail)
+            self._mail.clear()
+            return commands

@@ -1,0 +1,197 @@
+"""The user's transformers module as the engine runs it: gates, forward pass, and living beside its owner.
+
+The module is called as it is, with our attention function in place only while a step runs; between steps
+it is the user's, unchanged. A model that would give wrong results is refused by three gates: its layer
+types, a dry pass that must reach our function once for each layer, and equal logits on a few tokens.
+
+Not here: loading (`load.py`) and the attention itself (`attend.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AttentionInterface
+
+from nbsglang.calls import SamplingParams
+from nbsglang.engine.attend import NAME, Attending, Forward, Probe, attend
+from nbsglang.engine.batch import Batch, pack
+from nbsglang.engine.pool import KVPool, LayerShape
+from nbsglang.engine.radix import RadixTree
+from nbsglang.engine.request import Request
+from nbsglang.errors import ModelRefused
+
+AttentionInterface.register(NAME, attend)  # a definition: without `forward=` nothing ever selects it
+
+_LAYER_TYPES = {"full_attention", "sliding_attention"}
+Fingerprint = tuple[object, ...]
+
+
+class Model:
+    """A module that passed the gates. `shapes` are its layers' keys and values, `n_context` its longest input."""
+
+    def __init__(self, module: torch.nn.Module, name: str, verify: bool = True) -> None:
+        self.module = module
+        self.name = name
+        self.config: Any = module.config.get_text_config()  # type: ignore[operator]
+        self._lock = threading.RLock()
+        parameter = next(module.parameters())
+        self.device, self.dtype = parameter.device, _float_type(module)
+        self.n_context = int(getattr(self.config, "max_position_embeddings", 0) or 1 << 20)
+        self.n_vocab = int(self.config.vocab_size)
+        self._check_layer_types()
+        self.shapes = self._probe()
+        if verify:
+            self._check_logits()
+        self._hooks = [
+            module.register_forward_pre_hook(self._enter_user_call),
+            module.register_forward_hook(self._leave_user_call, always_call=True),
+        ]
+
+    # --------------------------------------------------------------------------------------- running
+
+    def run(self, batch: Batch, pool: KVPool) -> torch.Tensor:
+        """One forward pass over a batch. Returns float32 logits [wanted, vocabulary] on the device."""
+        return self._call(batch.ids, batch.positions, batch.wanted, Forward(batch, pool))
+
+    def dry_run(self, ids: Any, positions: Any) -> Probe:
+        """A forward pass without a pool: what the layers send, and about what a step costs."""
+        probe = Probe()
+        self._call(ids, positions, np.array([len(ids) - 1]), probe)
+        return probe
+
+    def _call(self, ids: Any, positions: Any, wanted: Any, forward: Attending) -> torch.Tensor:
+        def place(values: Any) -> torch.Tensor:
+            return torch.from_numpy(values).to(self.device)
+
+        with self._ours(), torch.inference_mode():
+            out = self.module(
+                input_ids=place(ids)[None],
+                position_ids=place(positions)[None],
+                use_cache=False,
+                logits_to_keep=place(wanted),
+                forward=forward,
+            )
+            return out.logits[0].float()  # type: ignore[no-any-return]
+
+    @contextmanager
+    def _ours(self, implementation: str = NAME) -> Iterator[None]:
+        """Hold the module: our attention, no dropout; afterwards everything is as the user had it."""
+        with self._lock:
+            before = self.config._attn_implementation
+            training = [m for m in self.module.modules() if m.training] if self.module.training else []
+            self.config._attn_implementation = implementation
+            for part in training:
+                part.training = False
+            try:
+                yield
+            finally:
+                self.config._attn_implementation = before
+                for part in training:
+                    part.training = True
+
+    # The user's own calls wait for a step to end, and a step for them. The lock is reentrant: our own
+    # calls pass through the same hooks.
+
+    def _enter_user_call(self, module: torch.nn.Module, args: object) -> None:
+        self._lock.acquire()
+
+    def _leave_user_call(self, module: torch.nn.Module, args: object, output: object) -> None:
+        self._lock.release()
+
+    def release(self) -> None:
+        """Give the module back as it was."""
+        for hook in self._hooks:
+            hook.remove()
+
+    # ------------------------------------------------------------------------------------- its owner
+
+    def fingerprint(self) -> Fingerprint:
+        """Changes when weights or adapters change: versions and places of all tensors, a few of their values.
+
+        In-place writes through `.data` raise no version; the sampled values notice those that touch
+        whole tensors, as merging an adapter does.
+        """
+        tensors = [*self.module.parameters(), *self.module.buffers()]
+        with torch.no_grad():
+            samples = torch.stack([_sample(t) for t in tensors]).cpu().numpy().tobytes()
+        versions = tuple((t.data_ptr(), t._version) for t in tensors)
+        return versions, samples, tuple(_adapters(self.module))
+
+    # ----------------------------------------------------------------------------------------- gates
+
+    def _refuse(self, why: str) -> ModelRefused:
+        return ModelRefused(f"{self.name} ({type(self.module).__name__}) cannot be served: {why}")
+
+    def _check_layer_types(self) -> None:
+        kinds = set(getattr(self.config, "layer_types", None) or ()) - _LAYER_TYPES
+        if kinds:
+            raise self._refuse(f"its layers of type {', '.join(sorted(kinds))} keep no plain KV cache")
+        if getattr(self.config, "is_encoder_decoder", False):
+            raise self._refuse("it is an encoder-decoder model")
+
+    def _probe(self) -> tuple[LayerShape, ...]:
+        """Gate 2: a dry pass reaches our function once for each layer, and shows what the layers keep."""
+        try:
+            probe = self.dry_run(np.zeros(4, np.int64), np.arange(4))
+        except Exception as error:
+            raise self._refuse(f"a dry pass failed: {type(error).__name__}: {error}") from None
+        n_layers = int(self.config.num_hidden_layers)
+        if [layer for layer, _ in probe.shapes] != list(range(n_layers)):
+            raise self._refuse(
+                f"its attention reached the engine {len(probe.shapes)} times in a pass over {n_layers} layers; "
+                "the architecture does not call transformers' attention interface for each layer"
+            )
+        return tuple(shape for _, shape in probe.shapes)
+
+    def _check_logits(self, n_tokens: int = 24) -> None:
+        """Gate 3: a text in two pieces through the KV pool gives the logits of transformers' eager attention."""
+        ids = np.random.default_rng(0).integers(0, self.n_vocab, n_tokens)
+        with self._ours("eager"), torch.inference_mode():
+            out = self.module(input_ids=torch.from_numpy(ids)[None].to(self.device), use_cache=False)
+            expected = out.logits[0].float()
+        pool = KVPool(self.shapes, n_tokens, self.dtype, self.device)
+        request = Request(0, "verify", ids.astype(np.int32), n_tokens, 0, 1, SamplingParams(), 0)
+        request.node = RadixTree().root
+        request.slots[:] = np.arange(1, n_tokens + 1)
+        pieces = []
+        for n in (n_tokens // 2 + 1, n_tokens - n_tokens // 2 - 1):
+            request.n_planned = n
+            pieces.append(self.run(pack([request]), pool))
+            request.n_computed += n
+        worst = (torch.cat(pieces) - expected).abs().max().item()
+        limit = _tolerance(self.dtype) * max(1.0, expected.abs().max().item())
+        if not worst <= limit:
+            raise self._refuse(
+                f"its logits through the KV cache differ by {worst:.2g} from those of transformers "
+                f"(allowed: {limit:.2g})"
+            )
+
+
+def _float_type(module: torch.nn.Module) -> torch.dtype:
+    """The dtype of the activations: of the first floating-point parameter, as quantised weights are integers."""
+    return next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+
+
+def _tolerance(dtype: torch.dtype) -> float:
+    """Allowed difference relative to the largest logit."""
+    return 1e-4 if dtype == torch.float32 else 0.05
+
+
+def _sample(tensor: torch.Tensor) -> torch.Tensor:
+    """The sum of eight values spread over the tensor."""
+    flat = tensor.detach().reshape(-1) if tensor.is_contiguous() else tensor.detach().flatten()
+    return flat[:: max(1, flat.numel() // 8)].sum().double()
+
+
+def _adapters(module: torch.nn.Module) -> Iterator[object]:
+    """What PEFT-like layers have switched on."""
+    for part in module.modules():
+        active = getattr(part, "active_adapters", None)
+        if isinstance(active, list):
+            yield (tuple(active), getattr(part, "disable_adapters", False), getattr(part, "merged", False))

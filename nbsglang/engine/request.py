@@ -1,0 +1,114 @@
+"""One sequence on its way through the engine, from the queue to the end: a single type, no phases.
+
+What it needs next follows from counts: `n_computed` of its tokens are in the KV cache, `n_planned` more
+are computed in the current step, logits are wanted from index `want_from` on. Chunked prefill, decode,
+preemption (`n_computed` back to 0) and the scoring of given tokens are the same arithmetic.
+
+Not here: calls and inboxes (`backend.py`), which step computes what (`scheduler.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from nbsglang.calls import FinishReason, SamplingParams, TokenLogprob
+from nbsglang.engine.grammar.matcher import Matcher
+from nbsglang.engine.radix import RadixNode
+from nbsglang.engine.stops import StopMatcher
+from nbsglang.engine.tokenizer import Detokenizer
+
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """Token ids, their slots, and how to go on.
+
+    `row` and `slots` are int32 buffers of one capacity; the first `n_tokens` of `row` are the prompt and
+    what was generated, the first `n_computed` of `slots` hold their KV. `want_from` is the index of the
+    first token whose logits are still wanted: the last token of a prompt to continue, an earlier one to
+    score given tokens, and `n_tokens` where no logits are wanted (a prefix hint).
+    """
+
+    id: int
+    call_id: str
+    row: Ints
+    n_tokens: int
+    want_from: int
+    max_new: int
+    sampling: SamplingParams
+    seed: int
+    eos_ids: frozenset[int] = frozenset()
+    matcher: Matcher | None = None
+    stops: StopMatcher | None = None
+    detokenizer: Detokenizer | None = None
+    streams: bool = False
+    n_top: int | None = None  # logprobs of generated tokens are wanted, with so many alternatives
+    place: int = 0  # which of the call's texts this is
+
+    n_prompt: int = field(init=False)
+    scores_only: bool = field(init=False)  # nothing is generated, but given tokens are scored
+    slots: Ints = field(init=False)
+    n_computed: int = field(default=0, init=False)
+    n_planned: int = field(default=0, init=False)
+    n_tree: int = field(default=0, init=False)  # leading tokens that the radix tree owns
+    node: RadixNode | None = field(default=None, init=False)  # where these end; locked by this request
+    n_cached: int = field(default=0, init=False)  # prompt tokens that the first admission found in the tree
+    n_passed: int = field(default=0, init=False)  # later arrivals admitted before it
+    text: str = field(default="", init=False)  # what `stops` and `detokenizer` let through so far
+    scores: list[TokenLogprob] = field(default_factory=list, init=False)  # of tokens want_from+1 .. n_prompt-1
+    logprobs: list[TokenLogprob] = field(default_factory=list, init=False)  # of generated tokens
+    tops: list[tuple[TokenLogprob, ...]] = field(default_factory=list, init=False)
+    finish_reason: FinishReason | None = field(default=None, init=False)
+    matched: str | int | None = field(default=None, init=False)
+    t_queued: float = field(default=0.0, init=False)
+    t_first: float | None = field(default=None, init=False)  # when the first token was sampled
+    t_finished: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self.n_prompt = self.n_tokens
+        self.scores_only = self.max_new == 0 and self.want_from < self.n_prompt
+        self.slots = np.zeros(len(self.row), np.int32)
+
+    @property
+    def tokens(self) -> Ints:
+        """Prompt and generated ids, int32 [n_tokens]."""
+        return self.row[: self.n_tokens]
+
+    @property
+    def generated(self) -> Ints:
+        """Generated ids, int32 [n_tokens - n_prompt]."""
+        return self.row[self.n_prompt : self.n_tokens]
+
+    @property
+    def goal(self) -> int:
+        """How many tokens must be computed: the last one of a scored text is only looked up, not computed."""
+        return self.n_tokens - 1 if self.scores_only else self.n_tokens
+
+    @property
+    def n_missing(self) -> int:
+        """Tokens still to compute before the request can go on."""
+        return self.goal - self.n_computed
+
+    @property
+    def hit_limit(self) -> int:
+        """The longest useful prefix hit: a token whose logits are wanted must be computed."""
+        return self.want_from
+
+    @property
+    def ended(self) -> bool:
+        """Finished, failed or aborted."""
+        return self.t_finished > 0
+
+    def append(self, token: int) -> None:
+        """Add a generated token; the buffers grow by doubling."""
+        if self.n_tokens == len(self.row):
+            self.row = np.resize(self.row, 2 * len(self.row))
+            grown = np.zeros(len(self.row), np.int32)
+            grown[: len(self.slots)] = self.slots
+            self.slots = grown
+        self.row[self.n_tokens] = token
+        self.n_tokens += 1

@@ -1,0 +1,1 @@
+"""Numeric kernels: every form of one operation has the signature of its torch reference."""
