@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -38,7 +38,7 @@ class Model:
     def __init__(self, module: torch.nn.Module, name: str, verify: bool = True) -> None:
         self.module = module
         self.name = name
-        self.config: Any = module.config.get_text_config()  # type: ignore[operator]
+        self.config: Any = cast(Any, module).config.get_text_config()
         self._lock = threading.RLock()
         parameter = next(module.parameters())
         self.device, self.dtype = parameter.device, _float_type(module)

@@ -40,9 +40,12 @@ def common_prefix(a: Ints, b: Ints) -> int:
 
 
 class RadixNode:
-    """One edge of the tree: `key` int32 [n] token ids, `slots` int32 [n]; ids are never used twice."""
+    """One edge of the tree: `key` int32 [n] token ids, `slots` int32 [n]; ids are never used twice.
 
-    __slots__ = ("children", "id", "key", "locks", "parent", "slots", "tick")
+    `writer` is the request whose tokens the edge holds, -1 where they are shared.
+    """
+
+    __slots__ = ("children", "id", "key", "locks", "parent", "slots", "tick", "writer")
 
     def __init__(self, id: int, key: Ints, slots: Ints, parent: RadixNode | None, tick: int) -> None:  # noqa: A002
         self.id = id
@@ -52,6 +55,7 @@ class RadixNode:
         self.children: dict[int, RadixNode] = {}
         self.locks = 0
         self.tick = tick
+        self.writer = -1
 
     def path(self) -> list[RadixNode]:
         """The nodes from below the root down to this one."""
@@ -152,7 +156,7 @@ class RadixTree:
         """
         if len(tokens) == 0:
             return node, slots
-        if node.parent is not None and not node.children and node.locks == 1:
+        if node.writer == request != -1 and not node.children and node.locks == 1:
             self._extend(node, tokens, slots, request)
             self._touch(node, request, quiet=True)
             return node, slots
@@ -222,13 +226,14 @@ class RadixTree:
         self._tick += 1
         node = RadixNode(self._next_id, key, slots, parent, self._tick)
         self._next_id += 1
+        node.writer = request
         parent.children[int(key[0])] = node
         self.n_tokens += len(key)
         self._emit(NodeAdded(node.id, parent.id, tuple(key.tolist()), node.tick, request))
         return node
 
     def _extend(self, node: RadixNode, tokens: Ints, slots: Ints, request: int) -> None:
-        """Let a leaf that only the caller uses grow: one conversation stays one edge."""
+        """Let the leaf that the request itself added grow: what one request computes is one edge."""
         node.key = np.concatenate([node.key, tokens])
         node.slots = np.concatenate([node.slots, slots])
         self.n_tokens += len(tokens)
@@ -242,6 +247,7 @@ class RadixTree:
         upper = RadixNode(self._next_id, node.key[:at].copy(), node.slots[:at].copy(), node.parent, node.tick)
         self._next_id += 1
         upper.locks = node.locks
+        node.writer = -1
         upper.children[int(node.key[at])] = node
         node.parent.children[int(node.key[0])] = upper
         node.parent, node.key, node.slots = upper, node.key[at:].copy(), node.slots[at:].copy()

@@ -139,12 +139,12 @@ def _draw(logits: torch.Tensor, requests: Sequence[Request]) -> list[int]:
     sums = probs.double().cumsum(-1)
     # the first index whose cumulative sum exceeds the draw; its own probability is above 0
     picked = torch.searchsorted(sums, (draws * sums[:, -1])[:, None], right=True)
-    return picked.clamp_(max=logits.shape[1] - 1)[:, 0].tolist()  # type: ignore[no-any-return]
+    return picked.clamp_(max=logits.shape[1] - 1)[:, 0].tolist()
 
 
 def _truncate(probs: torch.Tensor, top_k: list[int], top_p: list[float]) -> torch.Tensor:
     """Zero what lies outside the k likeliest or beyond a cumulative probability of p; not renormalised."""
-    values, order = probs.sort(-1, descending=True, stable=True)
+    values, order = probs.sort(dim=-1, descending=True, stable=True)
     n = values.shape[1]
     k = torch.tensor([k if k > 0 else n for k in top_k], device=probs.device)[:, None]
     rank = torch.arange(n, device=probs.device)

@@ -1,0 +1,149 @@
+"""The engine gives the tokens of transformers under any arrival, chunk, fork, eviction, preemption and abort."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbsglang.calls import SamplingParams
+from tests.engine.drive import GREEDY, Job, assert_greedy, drive, logits_of, make_core, model, words
+
+KINDS = ["llama", "qwen3", "gemma2", "gemma3", "mixtral", "gpt2", "mistral", "gpt_oss"]
+PIECES = [tuple((7 * i + j * j) % 256 for j in range(n)) for i, n in enumerate((1, 3, 9, 17, 30, 12))]
+
+
+@st.composite
+def prompts(draw: st.DrawFn) -> tuple[int, ...]:
+    """Made of few pieces, so that prompts share prefixes and part in the middle of edges."""
+    pieces = draw(st.lists(st.sampled_from(PIECES), min_size=1, max_size=3))
+    ids = tuple(i for piece in pieces for i in piece)
+    return ids[: draw(st.integers(1, len(ids)))]
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> Job:
+    arrives = draw(st.integers(0, 12))
+    aborts = draw(st.none() | st.none() | st.integers(0, 12))
+    stop = draw(st.none() | st.none() | st.sampled_from(["e", "\x00", "ab"]))
+    return Job(
+        prompt=draw(prompts()),
+        max_new=draw(st.integers(0, 12)),
+        arrives=arrives,
+        aborts=None if aborts is None else arrives + aborts,
+        params=SamplingParams(temperature=0.0, stop=(stop,) if stop else ()),
+        ends_at_eos=draw(st.booleans()),
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=40)
+@given(
+    work=st.lists(jobs(), min_size=1, max_size=9),
+    spare=st.sampled_from([0, 0, 3, 40, 300]),
+    chunk=st.sampled_from([1, 2, 5, 16, 64]),
+    max_batch=st.sampled_from([1, 2, 5, 16]),
+    lookahead=st.sampled_from([1, 4, 64]),
+    policy=st.sampled_from(["prefix", "prefix", "fcfs", "random", "dfs_weight"]),
+    caching=st.sampled_from([True, True, True, False]),
+)
+def test_greedy_tokens_are_those_of_transformers(kind, work, spare, chunk, max_batch, lookahead, policy, caching):
+    longest = max(len(job.prompt) + job.max_new for job in work)
+    core, log = make_core(kind, longest + spare, max_batch, chunk, lookahead, policy, caching)
+    drive(core, log, work)
+    for job in work:
+        assert job.request is not None
+        assert_greedy(kind, job.request)
+        if job.aborts is None:
+            assert_ended_for_a_reason(kind, job)
+    core.flush()
+    assert core.scheduler.slots.n_free == core.scheduler.slots.n_slots
+
+
+def assert_ended_for_a_reason(kind: str, job: Job) -> None:
+    """The text is as long as transformers' would be: what ended it is really there, and not before."""
+    request = job.request
+    n_new = request.n_tokens - request.n_prompt
+    text = words().decode(request.generated.tolist())
+    if request.finish_reason == "prefix":
+        assert job.max_new == 0
+    elif request.finish_reason == "length":
+        assert n_new == job.max_new
+    elif isinstance(request.matched, str):
+        assert request.matched in text
+        assert request.text == text[: text.index(request.matched)]
+    else:
+        assert int(logits_of(kind, request.tokens.tolist())[-1].argmax()) == request.matched
+    if not (request.stops is not None and request.stops.stopped):
+        assert not any(stop in text for stop in job.params.stop)
+        assert request.text == text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_of_a_fork_tree_equal_transformers_closely(kind):
+    """Shared spans, own tails and windows, all in one batch: the scores of every branch's tokens."""
+    core, log = make_core(kind, 1000, chunk_tokens=64)
+    trunk = tuple(range(40, 110))
+    drive(core, log, [Job(trunk, 0)])
+    branches = [Job((*trunk, *(b, b + 1, b + 2) * (b % 4 + 1)), 0, score_from=len(trunk) - 1) for b in range(9)]
+    drive(core, log, branches)
+    for job in branches:
+        logprobs = torch.log_softmax(logits_of(kind, list(job.prompt)), -1)
+        wanted = [logprobs[at - 1, job.prompt[at]].item() for at in range(len(trunk), len(job.prompt))]
+        assert [score.logprob for score in job.request.scores] == pytest.approx(wanted, abs=1e-4)
+        assert job.request.n_cached == len(trunk) - 1
+
+
+def test_preemption_and_eviction_really_happen():
+    """Guards the test above: with so small a pool it must exercise both, and all must end well."""
+    core, log = make_core(n_slots=60, max_batch=5, lookahead=1)
+    work = [Job(tuple(range(i, i + 20)), 24, params=GREEDY) for i in range(0, 200, 40)]
+    drive(core, log, work)
+    kinds = [type(event.body).__name__ for event in log.since()]
+    assert kinds.count("Preempted") > 0
+    assert kinds.count("NodeEvicted") > 0
+    for job in work:
+        assert_greedy("llama", job.request)
+        assert job.request.n_tokens == 44
+
+
+def test_the_test_can_fail(monkeypatch):
+    """A wrong slot in a row is caught by the comparison."""
+    core, log = make_core(n_slots=100)
+    job = Job(tuple(range(30)), 8)
+    core.submit(job.make(1))
+    core.step()
+    core.step()
+    job.request.slots[3:9] = 0
+    while core.has_work:
+        core.step()
+    with pytest.raises(AssertionError, match="below the best"):
+        assert_greedy("llama", job.request)
+
+
+@pytest.mark.parametrize("kind", ["falcon", "bloom", "qwen3_next", "stablelm"])
+def test_models_that_would_be_wrong_are_refused_by_name(kind):
+    from nbsglang.engine.model import Model
+    from nbsglang.errors import ModelRefused
+    from tests.tiny import tiny_model
+
+    with pytest.raises(ModelRefused, match=kind):
+        Model(tiny_model(kind), kind)
+
+
+def test_a_model_is_as_before_when_it_was_refused_or_served():
+    from tests.tiny import tiny_model
+
+    module = tiny_model("llama")
+    before = module.config._attn_implementation
+    from nbsglang.engine.model import Model
+
+    Model(module, "llama").release()
+    assert module.config._attn_implementation == before
+    assert not module._forward_hooks
+    assert not module._forward_pre_hooks
+
+
+def test_window_layers_keep_their_window():
+    assert model("mistral").config.sliding_window == 8
