@@ -44,7 +44,7 @@ def smollm2(progress: Progress = no_progress) -> Path:
     try:
         with exclusive(root, progress):
             gguf = smollm2_file(root, progress)
-        return convert(gguf, GGUF_SHA256, root, progress)
+        return convert(gguf, GGUF_SHA256, root, progress, single_digits=True)
     except OSError as error:
         raise DownloadError(
             f"the model smollm2 cannot be kept in {root}: {error}. It needs 1 GB on the disk. "

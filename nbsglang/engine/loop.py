@@ -65,21 +65,18 @@ class Loop:
             self._thread.join()
 
     def _main(self) -> None:
-        idle = True
         try:
             while True:
-                commands = self._take(wait=not self._core.has_work)
+                idle = not self._core.has_work
+                commands = self._take(wait=idle)
                 if commands is None:
                     return
                 for command in commands:
                     self._delivery.deliver(command(self._core))
-                if not self._core.has_work:
-                    idle = True
-                    continue
-                if idle:
-                    self._core.wake()
-                    idle = False
-                self._delivery.deliver(self._core.step())
+                if self._core.has_work:
+                    if idle:
+                        self._core.wake()
+                    self._delivery.deliver(self._core.step())
         except BaseException:  # a bug of ours: nobody may wait for ever because of it
             with self._wake:
                 self._closing = True

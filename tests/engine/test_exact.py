@@ -108,9 +108,9 @@ def test_preemption_and_eviction_really_happen():
         assert job.request.n_tokens == 44
 
 
-def test_the_test_can_fail(monkeypatch):
+def test_the_test_can_fail():
     """A wrong slot in a row is caught by the comparison."""
-    core, log = make_core(n_slots=100)
+    core, _ = make_core(n_slots=100)
     job = Job(tuple(range(30)), 8)
     core.submit(job.make(1))
     core.step()

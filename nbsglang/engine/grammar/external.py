@@ -4,12 +4,11 @@ llguidance is loaded when the first Compiler is made. It sees the bytes of the t
 text to it, and EOS is decided here (allowed exactly where the text so far is a full match). Its habit of forcing
 canonical tokens is off, so that a mask says what may come next and not how it would best be spelled.
 
-Not here: the meaning of regular expressions (`pattern.py`).
+Not here: the text that it is given (`source.py`), the meaning of regular expressions (`pattern.py`).
 """
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import weakref
@@ -21,16 +20,13 @@ import numpy as np
 
 from nbsglang.calls import Constraint
 from nbsglang.engine.grammar.matcher import MaskRow, MaskTable
-from nbsglang.engine.grammar.pattern import literal, translate
-from nbsglang.errors import ConstraintError, UsageError
+from nbsglang.engine.grammar.source import after_prefix, grammar_text, named
+from nbsglang.errors import ConstraintError
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher
 
 _MEMO = 128
-_MAX_CHARS = 1_000_000  # of a constraint's text
-_NO_FORCING = '\n%llguidance {"no_forcing": true}\n'
-_JSON_STYLE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 
 
 class Compiler:
@@ -73,13 +69,13 @@ class Compiler:
     def _start(self, constraint: Constraint, prefix: bytes) -> LLMatcher:
         from llguidance import LLMatcher, LLParserLimits
 
-        grammar = _grammar(constraint)
+        grammar = grammar_text(constraint)
         if prefix:
-            grammar = _after_prefix(grammar, prefix)
+            grammar = after_prefix(grammar, prefix)
         limits = LLParserLimits(verbose_errors=False)
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=limits)
         if matcher.is_error():
-            raise ConstraintError(f"{_named(constraint)} cannot be used: {_reason(matcher)}")
+            raise ConstraintError(f"{named(constraint)} cannot be used: {_reason(matcher)}")
         # Not into the table, which belongs to the engine's thread.
         ExternalMatcher(self, constraint, matcher.deep_copy()).fill(np.empty_like(self.text_row))
         return matcher
@@ -141,7 +137,7 @@ class ExternalMatcher:
             why = "no token of this vocabulary can come next"
             if self._inner.is_accepting():
                 why = "the text is complete, and this vocabulary has no token to end it"
-            raise ConstraintError(f"{_named(self._constraint)} is at a dead end: {why}")
+            raise ConstraintError(f"{named(self._constraint)} is at a dead end: {why}")
 
     def accept(self, token: int) -> bool:
         """See `Matcher.accept`."""
@@ -204,7 +200,7 @@ class ExternalMatcher:
         return self._inner.validate_tokens([token]) == 1
 
     def _error(self) -> ConstraintError:
-        return ConstraintError(f"{_named(self._constraint)} cannot go on: {_reason(self._inner)}")
+        return ConstraintError(f"{named(self._constraint)} cannot go on: {_reason(self._inner)}")
 
 
 def _packed(tokens: Iterable[int], n_vocab: int) -> MaskRow:
@@ -236,60 +232,6 @@ def _make_tokenizer(token_bytes: Sequence[bytes], never: frozenset[int]) -> Any:
     if not never:
         tokens.append(b"\xff<end>")
     return LLTokenizer(TokenizerWrapper(_Vocabulary(tokens, sorted(never) or [len(tokens) - 1])))
-
-
-def _grammar(constraint: Constraint) -> str:
-    """The constraint in llguidance's variant of Lark."""
-    value = constraint.value
-    if sum(map(len, [value] if isinstance(value, str) else value)) > _MAX_CHARS:
-        raise ConstraintError(f"a {constraint.kind} of more than {_MAX_CHARS} characters cannot be used")
-    if constraint.kind == "choices":
-        if not value:
-            raise UsageError("choices needs at least one text to choose from")
-        return f"start: /{'|'.join(map(literal, dict.fromkeys(value)))}/{_NO_FORCING}"
-    assert isinstance(value, str), f"a {constraint.kind} is one text"
-    if constraint.kind == "regex":
-        return f"start: /{translate(value)}/{_NO_FORCING}"
-    if constraint.kind == "schema":
-        return f"start: %json {_schema(value)}{_NO_FORCING}"
-    if re.search(r"%\s*llguidance", value):
-        raise ConstraintError(
-            f"{_named(constraint)} cannot be used: options of llguidance in a grammar are not supported"
-        )
-    return value + _NO_FORCING  # after it, so that line numbers in errors are those of the grammar
-
-
-def _schema(text: str) -> str:
-    try:
-        schema = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConstraintError(f"json_schema {_short(text)} is not JSON: {error}") from None
-    if schema is False:
-        raise ConstraintError("json_schema false allows no value at all")
-    if schema is True:
-        schema = {}
-    if not isinstance(schema, dict):
-        raise ConstraintError(f"json_schema {_short(text)} is not a schema: it must be an object or a boolean")
-    return json.dumps(schema | {"x-guidance": _JSON_STYLE})
-
-
-def _after_prefix(grammar: str, prefix: bytes) -> str:
-    try:
-        text = prefix.decode()
-    except UnicodeDecodeError:
-        raise ConstraintError(f"a required prefix must be whole characters, not {prefix!r}") from None
-    start = f"start: /{literal(text)}/ @inner{_NO_FORCING}"
-    return json.dumps({"grammars": [{"lark_grammar": start}, {"name": "inner", "lark_grammar": grammar}]})
-
-
-def _named(constraint: Constraint) -> str:
-    name = "json_schema" if constraint.kind == "schema" else constraint.kind
-    return f"{name} {_short(constraint.value)}"
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 300 else f"{text[:200]}...{text[-80:]}"
 
 
 def _reason(matcher: LLMatcher) -> str:

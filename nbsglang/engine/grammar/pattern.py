@@ -47,16 +47,16 @@ def translate(pattern: str) -> str:
             re.compile(pattern)
             tree = _parser.parse(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ConstraintError(f"regex {pattern!r} is not a regular expression of Python: {error}") from None
+        raise ConstraintError(f"regex {shown(pattern)} is not a regular expression of Python: {error}") from None
     try:
         text, size = _sequence(list(tree), tree.state.flags, True, True)
     except _RefusedError as error:
-        raise ConstraintError(f"regex {pattern!r} cannot constrain generation: it has {error}") from None
+        raise ConstraintError(f"regex {shown(pattern)} cannot constrain generation: it has {error}") from None
     except RecursionError:
-        raise ConstraintError(f"regex {pattern!r} is nested too deeply") from None
+        raise ConstraintError(f"regex {shown(pattern)} is nested too deeply") from None
     if size > MAX_POSITIONS:
         raise ConstraintError(
-            f"regex {pattern!r} has {size} positions with its repeats written out; {MAX_POSITIONS} go"
+            f"regex {shown(pattern)} has {size} positions with its repeats written out; {MAX_POSITIONS} go"
         )
     return text
 
@@ -68,6 +68,12 @@ def literal(text: str) -> str:
     except UnicodeEncodeError:
         raise ConstraintError(f"{text!r} holds a lone surrogate, which no text has") from None
     return "".join(f"\\x{{{ord(char):X}}}" for char in text)
+
+
+def shown(value: object) -> str:
+    """A value for an error message: escaped, its middle left out if it is long."""
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:200]}...{text[-80:]}"
 
 
 class _RefusedError(Exception):
