@@ -58,11 +58,11 @@ def _write(gguf: Path, folder: Path, progress: Progress, single_digits: bool) ->
         for owner, attribute in ((module, "hf_quantizer"), (module.config, "quantization_config")):
             vars(owner).pop(attribute, None)
         module.save_pretrained(folder)
-        _plain_tokenizer(tokenizer, module.config, single_digits).save_pretrained(folder)
+        plain_tokenizer(tokenizer, module.config, single_digits).save_pretrained(folder)
         progress(what, 3, 3)
 
 
-def _plain_tokenizer(tokenizer: Any, config: Any, single_digits: bool) -> Any:
+def plain_tokenizer(tokenizer: Any, config: Any, single_digits: bool = False) -> Any:
     """The tokenizer without what transformers' reader adds to it, which changes from version to version.
 
     Some versions take the wrong token for the end of a turn, clean up spaces (so that decoding loses some),
@@ -71,6 +71,7 @@ def _plain_tokenizer(tokenizer: Any, config: Any, single_digits: bool) -> Any:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
+    make: Any = PreTrainedTokenizerFast  # its constructor has no types
     state = json.loads(tokenizer.backend_tokenizer.to_str())
     if "ByteLevel" in json.dumps(state["decoder"]):
         state["normalizer"] = None
@@ -82,7 +83,7 @@ def _plain_tokenizer(tokenizer: Any, config: Any, single_digits: bool) -> Any:
         for role in ("bos", "eos", "pad")
         if isinstance(token_id := getattr(config, f"{role}_token_id", None), int)
     }
-    return PreTrainedTokenizerFast(
+    return make(
         tokenizer_object=Tokenizer.from_str(json.dumps(state)),
         chat_template=tokenizer.chat_template,
         clean_up_tokenization_spaces=False,

@@ -8,22 +8,17 @@ Not here: the steps (`core.py`), the thread (`loop.py`), calls and replies (`bac
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import itertools
-import json
 import queue
-import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, fields
+from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-import numpy as np
-import psutil
 import torch
 
 from nbsglang import current
@@ -31,16 +26,13 @@ from nbsglang.calls import (
     Call,
     Capabilities,
     Chunk,
-    Constraint,
     Failure,
     FinishReason,
     GenCall,
     Generated,
     Inbox,
-    LogprobSpec,
     Prompt,
     Reply,
-    SamplingParams,
     Text,
     TokenLogprob,
     Usage,
@@ -49,13 +41,14 @@ from nbsglang.engine.backend import Desk
 from nbsglang.engine.config import Config
 from nbsglang.engine.core import Core
 from nbsglang.engine.core import Output as StepOutput
+from nbsglang.engine.inbox import Awaiting, Waiting
 from nbsglang.engine.load import load
 from nbsglang.engine.loop import Loop
 from nbsglang.engine.model import Model
-from nbsglang.engine.pool import KVPool
+from nbsglang.engine.options import options, prompts
 from nbsglang.engine.prompt import Renderer
 from nbsglang.engine.request import Request
-from nbsglang.engine.scheduler import Limits
+from nbsglang.engine.sizes import eos_ids, limits, pool_tokens
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import BackendClosed, UsageError
 from nbsglang.events import Control, EventLog, Loading, Ready, Snapshot
@@ -63,9 +56,7 @@ from nbsglang.events import Control, EventLog, Loading, Ready, Snapshot
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_SLICE_S = 0.05  # waits are cut, so that an interrupt is noticed at once on every system
-_CPU_STEP_S = 0.25  # aim of a prefill step on a CPU: an interrupt waits for the end of a step
-_CPU_POOL_BYTES = 2 << 30
+_SLICE_S = 0.05  # a question to the engine's thread looks this often whether the thread still runs
 
 
 class Output(NamedTuple):
@@ -125,9 +116,9 @@ class Engine:
         emit = partial(self.log.emit, self.name)  # not a method of ours: the thread must not keep us alive
         self._model = Model(loaded.module, loaded.name, verify)
         try:
-            words = Tokenizer(loaded.tokenizer, n_vocab=self._model.n_vocab, eos_ids=_eos_ids(loaded.module))
-            n_slots = config.kv_tokens or _pool_tokens(self._model, config.kv_memory)
-            core = Core(self._model, words, n_slots, _limits(config, self._model), policy, emit, caching)
+            words = Tokenizer(loaded.tokenizer, n_vocab=self._model.n_vocab, eos_ids=eos_ids(loaded.module))
+            n_slots = config.kv_tokens or pool_tokens(self._model, config.kv_memory)
+            core = Core(self._model, words, n_slots, limits(config, self._model), policy, emit, caching)
         except BaseException:
             self._model.release()
             raise
@@ -174,7 +165,7 @@ class Engine:
 
     def flush(self) -> None:
         """Empty the KV cache but for what running calls hold, after the current step."""
-        self._loop.post(_flush)
+        self._loop.post(lambda core: core.flush("asked"))
 
     def close(self) -> None:
         """End all calls with BackendClosed, stop the thread, give all memory and the module back."""
@@ -199,57 +190,33 @@ class Engine:
         grammar, and return_logprob with top_logprobs_num. One prompt gives one Output, or a list of n with
         n > 1; a list of prompts gives a flat list in their order. An interrupt cancels the calls.
         """
-        prompts, single = _prompts(prompt)
-        inbox: queue.SimpleQueue[Chunk | Reply | Failure] = queue.SimpleQueue()
-        calls = [self._gen_call(p, sampling, stream=False) for p in prompts]
+        calls, single = self._gen_calls(prompt, sampling)
         replies: dict[str, Reply] = {}
-        try:
-            for call in calls:
-                self.submit(call, inbox)
+        inbox = Waiting()
+        with self._asking(calls, inbox, replies):
             while len(replies) < len(calls):
-                item = _wait(inbox)
-                if isinstance(item, Failure):
-                    raise item.error
-                if isinstance(item, Reply):
-                    replies[item.call_id] = item
-        finally:
-            for call in calls:
-                if call.call_id not in replies:
-                    self.cancel(call.call_id)
-        outputs = [output for call in calls for output in _outputs(replies[call.call_id])]
-        return outputs[0] if single and len(outputs) == 1 else outputs
+                _keep(inbox.get(), replies)
+        return _outputs(calls, replies, single)
 
     async def agenerate(
         self, prompt: str | Sequence[int] | Sequence[str] | Sequence[Sequence[int]], **sampling: Any
     ) -> Output | list[Output]:
         """`generate` for a coroutine; cancelling the task cancels the calls."""
-        prompts, single = _prompts(prompt)
-        calls = [self._gen_call(p, sampling, stream=False) for p in prompts]
-        inbox = _AsyncInbox()
+        calls, single = self._gen_calls(prompt, sampling)
         replies: dict[str, Reply] = {}
-        try:
-            for call in calls:
-                self.submit(call, inbox)
+        inbox = Awaiting()
+        with self._asking(calls, inbox, replies):
             while len(replies) < len(calls):
-                item = await inbox.get()
-                if isinstance(item, Failure):
-                    raise item.error
-                if isinstance(item, Reply):
-                    replies[item.call_id] = item
-        finally:
-            for call in calls:
-                if call.call_id not in replies:
-                    self.cancel(call.call_id)
-        outputs = [output for call in calls for output in _outputs(replies[call.call_id])]
-        return outputs[0] if single and len(outputs) == 1 else outputs
+                _keep(await inbox.get(), replies)
+        return _outputs(calls, replies, single)
 
     def stream(self, prompt: str | Sequence[int], **sampling: Any) -> Iterator[str]:
         """Continue one prompt and yield its text in pieces; leaving the loop cancels the call."""
         call = self._gen_call(prompt, sampling, stream=True)
-        inbox: queue.SimpleQueue[Chunk | Reply | Failure] = queue.SimpleQueue()
+        inbox = Waiting()
         self.submit(call, inbox)
         try:
-            while not isinstance(item := _wait(inbox), Reply):
+            while not isinstance(item := inbox.get(), Reply):
                 yield _piece(item)
         finally:
             self.cancel(call.call_id)
@@ -257,7 +224,7 @@ class Engine:
     async def astream(self, prompt: str | Sequence[int], **sampling: Any) -> AsyncIterator[str]:
         """`stream` for a coroutine."""
         call = self._gen_call(prompt, sampling, stream=True)
-        inbox = _AsyncInbox()
+        inbox = Awaiting()
         self.submit(call, inbox)
         try:
             while not isinstance(item := await inbox.get(), Reply):
@@ -265,8 +232,25 @@ class Engine:
         finally:
             self.cancel(call.call_id)
 
+    def _gen_calls(self, prompt: Any, sampling: dict[str, Any]) -> tuple[list[GenCall], bool]:
+        """A call for each prompt, and whether there was a single one."""
+        each, single = prompts(prompt)
+        return [self._gen_call(p, sampling, stream=False) for p in each], single
+
+    @contextmanager
+    def _asking(self, calls: list[GenCall], inbox: Inbox, replies: dict[str, Reply]) -> Iterator[None]:
+        """Submit the calls; those that have no reply at the end are cancelled."""
+        try:
+            for call in calls:
+                self.submit(call, inbox)
+            yield
+        finally:
+            for call in calls:
+                if call.call_id not in replies:
+                    self.cancel(call.call_id)
+
     def _gen_call(self, prompt: str | Sequence[int], sampling: dict[str, Any], stream: bool) -> GenCall:
-        params, constraint, logprobs = _options(sampling)
+        params, constraint, logprobs = options(sampling)
         if stream and params.n > 1:
             raise UsageError("stream yields one text: use n=1")
         segment = Text(prompt, special=True) if isinstance(prompt, str) else Generated("", tuple(map(int, prompt)))
@@ -291,11 +275,7 @@ class Engine:
         """Let the engine's thread answer between two steps."""
         answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
 
-        def command(core: Core) -> list[StepOutput]:
-            answers.put(question(core))
-            return []
-
-        if not self._loop.post(command):
+        if not self._loop.post(lambda core: answers.put(question(core))):
             raise BackendClosed(f"the engine {self.name!r} is closed")
         while True:
             try:
@@ -306,9 +286,6 @@ class Engine:
 
 
 Answer = TypeVar("Answer")
-
-
-# -------------------------------------------------------------------------------------- on the thread
 
 
 class _Delivery:
@@ -328,21 +305,14 @@ class _Delivery:
         self._desk.close(f"the engine stopped because of an internal error:\n{why}")
 
 
-def _submit(requests: Sequence[Request], core: Core) -> list[StepOutput]:
+def _submit(requests: Sequence[Request], core: Core) -> None:
     for request in requests:
         core.submit(request)
-    return []
 
 
-def _abort(requests: Sequence[Request], core: Core) -> list[StepOutput]:
+def _abort(requests: Sequence[Request], core: Core) -> None:
     for request in requests:
         core.abort(request)
-    return []
-
-
-def _flush(core: Core) -> list[StepOutput]:
-    core.flush("asked")
-    return []
 
 
 def _stats(core: Core) -> dict[str, float]:
@@ -371,136 +341,23 @@ def _shut_down(loop: Loop, desk: Desk, model: Model, core: Core, emit: Callable[
         torch.cuda.empty_cache()
 
 
-# --------------------------------------------------------------------------------------------- inboxes
-
-
-def _wait(inbox: queue.SimpleQueue[Chunk | Reply | Failure]) -> Chunk | Reply | Failure:
-    while True:
-        try:
-            return inbox.get(timeout=_SLICE_S)
-        except queue.Empty:
-            continue
-
-
-class _AsyncInbox:
-    """An inbox that a coroutine of the current event loop reads."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._items: asyncio.Queue[Chunk | Reply | Failure] = asyncio.Queue()
-
-    def put(self, item: Chunk | Reply | Failure, /) -> None:
-        """From any thread."""
-        with suppress(RuntimeError):  # the event loop is closed: nobody reads any more
-            self._loop.call_soon_threadsafe(self._items.put_nowait, item)
-
-    async def get(self) -> Chunk | Reply | Failure:
-        """The next item."""
-        return await self._items.get()
-
-
 def _piece(item: Chunk | Failure) -> str:
     if isinstance(item, Failure):
         raise item.error
     return item.text
 
 
-def _outputs(reply: Reply) -> list[Output]:
-    return [Output(c.text, c.ids, c.finish_reason, c.logprobs, c.top_logprobs, reply.usage) for c in reply.completions]
+def _keep(item: Chunk | Reply | Failure, replies: dict[str, Reply]) -> None:
+    if isinstance(item, Failure):
+        raise item.error
+    if isinstance(item, Reply):
+        replies[item.call_id] = item
 
 
-# ------------------------------------------------------------------------------------------- arguments
-
-
-def _prompts(prompt: Any) -> tuple[list[Any], bool]:
-    """A list of prompts, and whether it was a single one."""
-    if isinstance(prompt, str):
-        return [prompt], True
-    items = list(prompt)
-    if items and not isinstance(items[0], str | Sequence | np.ndarray):
-        return [items], True
-    if not items:
-        raise UsageError("generate needs a prompt: a text, a list of ids, or a list of these")
-    return items, False
-
-
-def _options(sampling: dict[str, Any]) -> tuple[SamplingParams, Constraint | None, LogprobSpec | None]:
-    rest = dict(sampling)
-    constraint = None
-    for key, kind in _CONSTRAINTS.items():
-        value = rest.pop(key, None)
-        if value is not None and constraint is not None:
-            raise UsageError("one text can have one constraint only: regex, choices, json_schema or grammar")
-        if value is not None:
-            constraint = Constraint(kind, tuple(value) if kind == "choices" else _as_json(value))
-    top = rest.pop("top_logprobs_num", 0) or 0
-    logprobs = LogprobSpec(top) if rest.pop("return_logprob", False) or top else None
-    for key in ("stop", "stop_regex", "stop_token_ids"):
-        if key in rest:
-            value = rest[key]
-            rest[key] = (value,) if isinstance(value, str | int) else tuple(value or ())
-    bias = rest.get("logit_bias")
-    if isinstance(bias, Mapping):
-        rest["logit_bias"] = tuple((int(k), float(v)) for k, v in bias.items())
-    unknown = rest.keys() - {f.name for f in fields(SamplingParams)}
-    if unknown:
-        known = [*(f.name for f in fields(SamplingParams)), *_CONSTRAINTS, "return_logprob", "top_logprobs_num"]
-        raise UsageError(f"unknown option {', '.join(sorted(unknown))}; known are {', '.join(known)}")
-    return SamplingParams(**rest), constraint, logprobs
-
-
-_CONSTRAINTS: dict[str, Literal["regex", "choices", "schema", "grammar"]] = {
-    "regex": "regex",
-    "choices": "choices",
-    "json_schema": "schema",
-    "grammar": "grammar",
-}
-
-
-def _as_json(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-# ----------------------------------------------------------------------------------------------- sizes
-
-
-def _eos_ids(module: torch.nn.Module) -> tuple[int, ...]:
-    config = getattr(module, "generation_config", None)
-    eos = getattr(config, "eos_token_id", None)
-    return tuple(eos) if isinstance(eos, list) else () if eos is None else (int(eos),)
-
-
-def _pool_tokens(model: Model, share: float | None) -> int:
-    """The size of the pool in tokens, from the free memory."""
-    if model.device.type == "cuda":
-        n_bytes = torch.cuda.mem_get_info(model.device)[0] * (share or 0.85)
-    else:
-        free = psutil.virtual_memory().available
-        n_bytes = free * share if share else min(free * 0.25, _CPU_POOL_BYTES)
-    n_tokens = int(n_bytes // KVPool.bytes_per_token(model.shapes, model.dtype))
-    if n_tokens < 16:
-        raise UsageError(
-            f"{n_bytes / 1e6:.0f} MB of free memory hold {n_tokens} tokens only; free some, or set kv_tokens"
-        )
-    return n_tokens
-
-
-def _limits(config: Config, model: Model) -> Limits:
-    on_cpu = model.device.type == "cpu"
-    max_batch = (64 if on_cpu else 256) if config.max_batch == "auto" else config.max_batch
-    chunk = config.chunk_tokens or (_cpu_chunk(model) if on_cpu else 4096)
-    return Limits(max_batch, chunk, config.lookahead)
-
-
-def _cpu_chunk(model: Model, n_tokens: int = 64) -> int:
-    """Prompt tokens that take about `_CPU_STEP_S`, a power of two, by a measurement."""
-    ids, positions = np.zeros(n_tokens, np.int64), np.arange(n_tokens)
-    seconds = min(_timed(lambda: model.dry_run(ids, positions)) for _ in range(2))
-    n = int(n_tokens * _CPU_STEP_S / seconds)
-    return max(16, min(1 << (n.bit_length() - 1) if n else 0, 1024))
-
-
-def _timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def _outputs(calls: list[GenCall], replies: dict[str, Reply], single: bool) -> Output | list[Output]:
+    outputs = [
+        Output(c.text, c.ids, c.finish_reason, c.logprobs, c.top_logprobs, replies[call.call_id].usage)
+        for call in calls
+        for c in replies[call.call_id].completions
+    ]
+    return outputs[0] if single and len(outputs) == 1 else outputs

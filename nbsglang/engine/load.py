@@ -22,7 +22,7 @@ from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNot
 from torch import nn
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
-from nbsglang.engine.convert import convert, quiet
+from nbsglang.engine.convert import convert, plain_tokenizer, quiet
 from nbsglang.engine.fetch import smollm2
 from nbsglang.engine.store import Progress, cache_folder, no_progress, sha256_of
 from nbsglang.errors import ModelError, ModelNotFound, ModelRefused, NbsglangError, UsageError
@@ -73,6 +73,8 @@ def load(
         words = _tokenizer(path, name) if tokenizer is None else _given_tokenizer(tokenizer)
         progress(f"loading {name}", 0, 1)
         module = _module(path, name, torch_dtype(dtype, where), where, allow_pickle)
+        if tokenizer is None and path.is_file():
+            words = plain_tokenizer(words, cast(Any, module).config)
         progress(f"loading {name}", 1, 1)
     return Loaded(module, words, name, owned=True)
 

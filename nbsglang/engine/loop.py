@@ -15,7 +15,7 @@ from typing import Protocol
 
 from nbsglang.engine.core import Core, Output
 
-Command = Callable[[Core], list[Output]]
+Command = Callable[[Core], object]
 
 
 class Delivery(Protocol):
@@ -72,7 +72,7 @@ class Loop:
                 if commands is None:
                     return
                 for command in commands:
-                    self._delivery.deliver(command(self._core))
+                    command(self._core)
                 if self._core.has_work:
                     if idle:
                         self._core.wake()

@@ -14,9 +14,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from nbsglang.engine.load import load, torch_device, torch_dtype
+from nbsglang.engine import convert
+from nbsglang.engine.load import Loaded, load, torch_device, torch_dtype
 from nbsglang.errors import ModelError, ModelNotFound, ModelRefused, UsageError
-from tests.tiny import byte_tokenizer, tiny_model
+from tests.tiny import byte_tokenizer, tiny_gguf, tiny_model
 
 
 @pytest.fixture
@@ -79,6 +80,30 @@ def test_a_dtype_that_is_none(dtype: str) -> None:
 def test_a_device_that_is_none() -> None:
     with pytest.raises(UsageError, match="nowhere"):
         torch_device("nowhere")
+
+
+def test_a_gguf_file_is_converted_once(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_gguf(tmp_path / "mine.gguf")
+    direct = _direct(tmp_path / "mine.gguf", monkeypatch)
+    assert not cache.exists()
+    first = load(tmp_path / "mine.gguf", device="cpu")
+    monkeypatch.setattr(convert, "_write", lambda *_: pytest.fail("converted again"))
+    for loaded in (direct, first, load(tmp_path, device="cpu")):  # the one file of a folder
+        assert loaded.name in {"mine", tmp_path.name}
+        state = loaded.module.state_dict()
+        assert all(torch.equal(weight, state[name]) for name, weight in first.module.state_dict().items())
+        assert torch.equal(state["model.layers.1.mlp.up_proj.weight"], tiny_model().model.layers[1].mlp.up_proj.weight)
+        words = loaded.tokenizer
+        assert words.decode(words("it 's <|im_end|>").input_ids) == "it 's <|im_end|>"
+        assert (words.bos_token, words.eos_token) == ("<|bos|>", "<|im_end|>")
+        assert words.chat_template == byte_tokenizer().chat_template
+
+
+def _direct(path: Path, monkeypatch: pytest.MonkeyPatch) -> Loaded:
+    """As a file that is too large to convert."""
+    with monkeypatch.context() as patch:
+        patch.setattr("nbsglang.engine.load._MAX_CONVERTED", 1)
+        return load(path, device="cpu")
 
 
 def test_another_tokenizer(folder: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from nbsglang.calls import Generated, Media, Prompt, RoleBegin, RoleEnd, Segment, Text
 from nbsglang.engine.prompt import Renderer
@@ -37,7 +37,9 @@ REFUSING += "{{ m.role + ':' + m.content + '\n' }}{% endfor %}"
 
 @pytest.fixture(scope="module", params=["bytes", pytest.param("smollm2", marks=pytest.mark.smollm2)])
 def hf(request: pytest.FixtureRequest) -> PreTrainedTokenizerBase:
-    return byte_tokenizer() if request.param == "bytes" else request.getfixturevalue("smollm2_tokenizer")
+    if request.param == "bytes":
+        return byte_tokenizer()
+    return AutoTokenizer.from_pretrained(request.getfixturevalue("smollm2_folder"))
 
 
 @pytest.fixture(scope="module")

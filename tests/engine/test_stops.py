@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from nbsglang.engine.stops import StopMatcher
 from nbsglang.errors import UsageError
 
-PATTERNS = [r"ab", r"a+b", r"a|aab", r"abc|b", r"a.*c", r"\n\n", r"(?i)AB", r"b$", r"\bab", r"a\b", r"a(?!b)", r"a(?=b)", r"(?<=a)b", r"(?<!a)b", r"^ab", r"(?m)^a", r"(?:ab)++c", r"(?>a|ab)c", r"(a|b)c\1", r"a{2,3}?", r"[^a]c", r"(?<=ab)c|ca", r"c\B", r"a(?=bc)b", r"(?s)a..", r"a(?!bc)b", r"a(?!bc).b", r"(?=(a.c))\1", r"(?>a(?=c)|ab)c", r"a\b\n", r"a(?!b(?=c))b[$)]?c", r"[]$(]*a\Bb", r"(?=ab)a|ca", r"(?<!a\b)b"]
+PATTERNS = [
+    "ab", "a+b", "a|aab", "abc|b", "a.*c", r"\n\n", "(?i)AB", "b$", r"\bab", r"a\b", "a(?!b)", "a(?=b)", "(?<=a)b",
+    "(?<!a)b", "^ab", "(?m)^a", "(?:ab)++c", "(?>a|ab)c", r"(a|b)c\1", "a{2,3}?", "[^a]c", "(?<=ab)c|ca", r"c\B",
+    "a(?=bc)b", "(?s)a..", "a(?!bc)b", "a(?!bc).b", r"(?=(a.c))\1", "(?>a(?=c)|ab)c", r"a\b\n", "a(?!b(?=c))b[$)]?c",
+    r"[]$(]*a\Bb", "(?=ab)a|ca", r"(?<!a\b)b",
+]  # fmt: skip
 
 
 def reference(text: str, stop: tuple[str, ...], patterns: tuple[str, ...], floor: int = 0) -> tuple[str, bool]:

@@ -111,7 +111,13 @@ class ExternalMatcher:
     @property
     def ended(self) -> bool:
         """Nothing can follow but EOS, or EOS was accepted."""
-        return self._n_eos > 0 or (self._inner.is_stopped() and self._inner.is_accepting())
+        if self._n_eos or not self._inner.is_accepting():
+            return self._n_eos > 0
+        if self._inner.is_stopped():
+            return True
+        # Where nothing has been consumed yet, and at tokens' dead ends, only the mask tells.
+        row = self.mask() if self._compiler.eos_ids else self._text_tokens(np.empty_like(self._compiler.text_row))
+        return not (row & self._compiler.text_row).any()
 
     def mask(self) -> MaskRow:
         """See `Matcher.mask`."""
@@ -127,10 +133,7 @@ class ExternalMatcher:
         if self._n_eos:
             row[:] = self._compiler.eos_row
             return
-        self._inner.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes)
-        if self._inner.is_error():
-            raise self._error()
-        row &= self._compiler.text_row
+        self._text_tokens(row)
         if self._inner.is_accepting():
             row |= self._compiler.eos_row
         if not row.any():
@@ -198,6 +201,17 @@ class ExternalMatcher:
         if not self._compiler.text_row[token >> 5] >> (token & 31) & 1:
             return False
         return self._inner.validate_tokens([token]) == 1
+
+    def _text_tokens(self, row: MaskRow) -> MaskRow:
+        """The mask without EOS, and without a check that it is not empty."""
+        self._inner.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes)
+        if not self._inner.is_error():
+            row &= self._compiler.text_row
+        elif self._inner.get_error().startswith("NoExtension"):  # its word for a dead end
+            row[:] = 0
+        else:
+            raise self._error()
+        return row
 
     def _error(self) -> ConstraintError:
         return ConstraintError(f"{named(self._constraint)} cannot go on: {_reason(self._inner)}")
