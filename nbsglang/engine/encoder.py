@@ -6,7 +6,7 @@ second copy in which every special token bears a random name. Where data holds a
 the program or the template wrote are renamed in the text and the whole is encoded by the second copy, which no
 data can address. Added tokens that are not special (`<think>` in some vocabularies) are vocabulary like any other.
 
-Not here: BOS, the memo, bytes of tokens (`tokenizer.py`).
+Not here: BOS, the memo, bytes of tokens (`tokenizer.py`), the JSON itself (`tokenizer_json.py`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import re
 import secrets
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import tokenizers
+
+from nbsglang.engine.tokenizer_json import Json, drop_prefix, load, rename_special, spelling, unknown_id
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Piece: TypeAlias = tuple[str, bool]  # a text, and whether special tokens in it are meant as such
-_Json: TypeAlias = dict[str, Any]
 
 
 class Encoder(Protocol):
@@ -61,16 +62,16 @@ class _Found(NamedTuple):
 class _FastEncoder:
     """Encodes with copies of a Rust tokenizer; the rarer copies are made when first needed."""
 
-    def __init__(self, spec: _Json, special: dict[int, str]) -> None:
+    def __init__(self, spec: Json, special: dict[int, str]) -> None:
         spec["padding"] = spec["truncation"] = None
         added = {token["id"] for token in spec["added_tokens"]}
         self._special = {token: text for token, text in special.items() if token in added}
         self._names = {token: f"\U0010fffd{secrets.token_hex(16)}.{token}\U0010fffd" for token in self._special}
-        self._unknown = _unknown_id(spec)
+        self._unknown = unknown_id(spec)
         self._json = json.dumps(spec)  # as text: small beside the parsed form, and nobody can change it
-        self._plain = _load(spec)
-        self._has_prefix = _drop_prefix(spec)
-        self._spelling = _spelling(spec)
+        self._plain = load(spec)
+        self._has_prefix = drop_prefix(spec)
+        self._spelling = spelling(spec)
 
     @property
     def spelling(self) -> str:
@@ -99,21 +100,21 @@ class _FastEncoder:
     @cached_property
     def _plain_on(self) -> tokenizers.Tokenizer:
         spec = json.loads(self._json)
-        _drop_prefix(spec)
-        return _load(spec)
+        drop_prefix(spec)
+        return load(spec)
 
     @cached_property
     def _renamed(self) -> tokenizers.Tokenizer:
         spec = json.loads(self._json)
-        _rename_special(spec, self._names)
-        return _load(spec)
+        rename_special(spec, self._names)
+        return load(spec)
 
     @cached_property
     def _renamed_on(self) -> tokenizers.Tokenizer:
         spec = json.loads(self._json)
-        _rename_special(spec, self._names)
-        _drop_prefix(spec)
-        return _load(spec)
+        rename_special(spec, self._names)
+        drop_prefix(spec)
+        return load(spec)
 
     def _found(self, text: str, encoding: tokenizers.Encoding) -> list[_Found]:
         """The special tokens of an encoding, in order, apart from unknown characters."""
@@ -188,75 +189,3 @@ def _before(whole: Sequence[int], part: Sequence[int]) -> tuple[int, ...]:
         if list(whole[start : start + len(part)]) == list(part):
             return tuple(whole[:start])
     return ()
-
-
-# --------------------------------------------------------------------- the JSON of a Rust tokenizer
-
-
-def _load(spec: _Json) -> tokenizers.Tokenizer:
-    return tokenizers.Tokenizer.from_str(json.dumps(spec))
-
-
-def _parts(step: _Json | None, key: str) -> list[_Json]:
-    """A normalizer, pre-tokenizer or decoder as a flat list of steps."""
-    if step is None:
-        return []
-    return [leaf for part in step[key] for leaf in _parts(part, key)] if step["type"] == "Sequence" else [step]
-
-
-def _drop_prefix(spec: _Json) -> bool:
-    """Let no step put a space before a text. Returns whether one did."""
-    changed = False
-    for step in _parts(spec["pre_tokenizer"], "pretokenizers"):
-        if step["type"] == "Metaspace" and step.get("prepend_scheme", "always") != "never":
-            step["prepend_scheme"] = "never"
-            step.pop("add_prefix_space", None)
-            changed = True
-        if step["type"] == "ByteLevel" and step.get("add_prefix_space"):
-            step["add_prefix_space"] = False
-            changed = True
-    steps = _parts(spec["normalizer"], "normalizers")
-    kept = [step for step in steps if step["type"] != "Prepend"]
-    if len(kept) < len(steps):
-        spec["normalizer"] = {"type": "Sequence", "normalizers": kept} if kept else None
-        changed = True
-    return changed
-
-
-def _rename_special(spec: _Json, names: dict[int, str]) -> None:
-    """Give special tokens new names, wherever the JSON names them, so that their old names are only text."""
-    new = {}
-    for token in spec["added_tokens"]:
-        if token["id"] in names:
-            new[token["content"]] = names[token["id"]]
-            token |= {"content": names[token["id"]], "normalized": False, "single_word": False}
-    model = spec["model"]
-    if isinstance(model["vocab"], dict):
-        model["vocab"] = {new.get(text, text): token for text, token in model["vocab"].items()}
-    else:
-        model["vocab"] = [[new.get(text, text), score] for text, score in model["vocab"]]
-    if model.get("unk_token") in new:
-        model["unk_token"] = new[model["unk_token"]]
-    if "merges" in model:  # no sequence of merges may lead to the old name
-        joined = (merge.replace(" ", "", 1) if isinstance(merge, str) else "".join(merge) for merge in model["merges"])
-        model["merges"] = [merge for merge, text in zip(model["merges"], joined, strict=True) if text not in new]
-    spec["post_processor"] = None  # it may name them as well, and is not wanted
-
-
-def _unknown_id(spec: _Json) -> int | None:
-    model = spec["model"]
-    if isinstance(model.get("unk_id"), int):
-        return int(model["unk_id"])
-    found = model["vocab"].get(model.get("unk_token")) if isinstance(model.get("vocab"), dict) else None
-    return found if isinstance(found, int) else None
-
-
-def _spelling(spec: _Json) -> str:
-    decoders = _parts(spec["decoder"], "decoders")
-    kinds = {step["type"] for step in decoders}
-    if "ByteLevel" in kinds:
-        return "bytes"
-    replaced = any(
-        step["type"] == "Replace" and "▁" in json.dumps(step["pattern"], ensure_ascii=False) for step in decoders
-    )
-    return "spaces" if replaced or kinds & {"Metaspace", "ByteFallback"} else ""

@@ -22,6 +22,7 @@ WORK_S = 0.25  # for all patterns in one push; beyond that a pattern is refused
 _ODD = regex.compile(r"\(\?(?:[>(&R]|P>|[-+]?\d|[a-zA-Z]*[rbepx])|[*+?}]\+|\\[GKXR]|\{[^}]*[<>=~]")
 # One unit of a pattern: an escape, a class, an assertion about what follows, a bracket, or any other character.
 _UNIT = regex.compile(r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?[=!]|\(|\)|.")
+_NEVER = "[\U0010fffe\U0010ffff]"  # after a relaxed pattern: whole matches, which hide partial ones, become partial
 
 
 class Stopped(NamedTuple):
@@ -163,7 +164,7 @@ class StopMatcher:
 class _Pattern(NamedTuple):
     compiled: regex.Pattern[str]
     monotonic: bool  # a match stays one, whatever text is added
-    relaxed: regex.Pattern[str] | None  # matches at least the same, without assertions about what follows
+    relaxed: regex.Pattern[str] | None  # a partial match of it begins where one of `compiled` may begin, or earlier
 
 
 def _compile(pattern: str) -> _Pattern:
@@ -175,31 +176,32 @@ def _compile(pattern: str) -> _Pattern:
         raise UsageError(f"stop_regex {pattern!r} matches the empty text, which would end every text at once")
     if _ODD.search(pattern) or compiled.flags & regex.VERBOSE:
         return _Pattern(compiled, False, None)
-    text = _without_assertions(pattern)
-    if text == pattern:
+    text, n_fickle = _relax(pattern)
+    if not n_fickle:
         return _Pattern(compiled, True, compiled)
     try:
-        # Within a negative lookbehind less to match would mean more to refuse.
-        return _Pattern(compiled, False, None if "(?<!" in pattern else regex.compile(text))
-    except regex.error:  # such as a reference to a group inside a lookahead
+        # Within a negative lookbehind more to match would mean more to refuse.
+        return _Pattern(compiled, False, None if "(?<!" in pattern else regex.compile(f"(?:{text}){_NEVER}"))
+    except regex.error:  # such as a reference to a group inside of what is left out
         return _Pattern(compiled, False, None)
 
 
-def _without_assertions(pattern: str) -> str:
-    """The pattern with `$`, word boundaries and lookaheads replaced by nothing.
+def _relax(pattern: str) -> tuple[str, int]:
+    """The pattern with what partial matching gets wrong made harmless, and how many parts may change their mind.
 
-    The regex module's partial matching fails where such an assertion does not hold at the end of the text, though
-    it may hold when more has come.
+    At the end of the text the regex module takes a word boundary at its word and gives up, though it may hold when
+    more has come: there it is let through. Negative lookaheads are left out.
     """
     parts = []
-    depth, dropped = 0, 0  # open brackets; the depth of the lookahead that is being left out, or 0
+    depth, dropped, n_fickle = 0, 0, 0  # open brackets; the depth of the lookahead that is being left out, or 0
     for unit in _UNIT.findall(pattern):
         depth += unit.startswith("(")
         if not dropped:
-            assertion = unit in ("(?=", "(?!")
-            dropped = depth if assertion else 0
-            parts.append("(?:)" if assertion or unit == "$" or regex.fullmatch(r"\\[bBZzmM]", unit) else unit)
+            boundary = regex.fullmatch(r"\\[bBmM]", unit)
+            n_fickle += unit in ("(?!", "$", r"\Z", r"\z") or bool(boundary)
+            dropped = depth if unit == "(?!" else 0
+            parts.append("(?:)" if dropped else rf"(?:{unit}|\Z)" if boundary else unit)
         elif unit == ")" and depth == dropped:
             dropped = 0
         depth -= unit == ")"
-    return "".join(parts)
+    return "".join(parts), n_fickle

@@ -17,8 +17,7 @@ from nbsglang.engine.scheduler import Limits
 from nbsglang.engine.stops import StopMatcher
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.events import EventLog
-
-# FOLD
+from nbsglang.viz.fold import View
 from tests.tiny import byte_tokenizer, tiny_model
 
 GAP = 1e-5  # a choice is the oracle's own when its best two logits are closer than this
@@ -91,6 +90,7 @@ def drive(core: Core, log: EventLog, jobs: list[Job], check: bool = True, max_st
     ends: list[Output] = []
     first = core.totals.requests + 1  # ids are never used twice
     left = sorted(enumerate(jobs, first), key=lambda pair: pair[1].arrives)
+    view, seq = View("e"), 0
     for step in range(max_steps):
         while left and left[0][1].arrives <= step:
             number, job = left.pop(0)
@@ -104,7 +104,10 @@ def drive(core: Core, log: EventLog, jobs: list[Job], check: bool = True, max_st
             break
         if check:
             core.scheduler.check()
-            # assert fold_log(log, "e").tree_as_tuples() == core.tree.snapshot().nodes
+            for event in log.since(seq):
+                view.apply(event)
+                seq = event.seq
+            assert view.tree_as_tuples() == core.tree.snapshot().nodes
     assert not core.has_work, "the jobs did not end"
     errors = [output.error for output in ends if output.error is not None]
     assert not errors, errors

@@ -102,7 +102,7 @@ def test_a_gguf_file_is_converted_once(tmp_path: Path, cache: Path, monkeypatch:
 def _direct(path: Path, monkeypatch: pytest.MonkeyPatch) -> Loaded:
     """As a file that is too large to convert."""
     with monkeypatch.context() as patch:
-        patch.setattr("nbsglang.engine.load._MAX_CONVERTED", 1)
+        patch.setattr("nbsglang.engine.locate._MAX_CONVERTED", 1)
         return load(path, device="cpu")
 
 

@@ -17,7 +17,7 @@ PATTERNS = [
     "ab", "a+b", "a|aab", "abc|b", "a.*c", r"\n\n", "(?i)AB", "b$", r"\bab", r"a\b", "a(?!b)", "a(?=b)", "(?<=a)b",
     "(?<!a)b", "^ab", "(?m)^a", "(?:ab)++c", "(?>a|ab)c", r"(a|b)c\1", "a{2,3}?", "[^a]c", "(?<=ab)c|ca", r"c\B",
     "a(?=bc)b", "(?s)a..", "a(?!bc)b", "a(?!bc).b", r"(?=(a.c))\1", "(?>a(?=c)|ab)c", r"a\b\n", "a(?!b(?=c))b[$)]?c",
-    r"[]$(]*a\Bb", "(?=ab)a|ca", r"(?<!a\b)b",
+    r"[]$(]*a\Bb", "(?=ab)a|ca", r"(?<!a\b)b", r"(?:ab|(?<=a)\B)", "(?=a.c)(?!bc)",
 ]  # fmt: skip
 
 
@@ -89,6 +89,14 @@ def test_what_is_held_and_what_matched() -> None:
     assert matcher.push("3.4") == ("", True)
     assert (matcher.matched, matcher.text, matcher.held, matcher.flush()) == ("123.", "x </b ", "", "")
     assert matcher.push("more") == ("", True)
+
+
+def test_text_that_cannot_become_a_stop_is_not_held() -> None:
+    matcher = StopMatcher((), (r"\bEND", r"end$"))
+    assert matcher.push("LEGEND of it").text == "LEGEND of it"
+    assert matcher.push(" bend ") == (" b", True)
+    matcher = StopMatcher((), (r"\bEND",))
+    assert [matcher.push(text).text for text in ("x EN", "x", " END")] == ["x ", "ENx", " "]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,62 @@
+# The developer's verbs, the same by hand and in CI: setup demo test lint types bench.
+# Each sets up what it needs, once; after that it starts within seconds.
+#
+#   make demo                                      a tour on the default model, which is fetched once (100 MB)
+#   make demo TORCH_INDEX=URL                      the same with torch from this index, such as PyTorch's own for
+#                                                  CPUs (README.md names it): without it, Linux gets the CUDA
+#                                                  build of torch, which is several gigabytes
+#   make test PYTEST_ARGS="-k radix -x"            some of the tests
+#   make test PYTHON=python3.12 VENV=.venv-3.12    another Python, in an environment of its own
+
+PYTHON ?= python3
+VENV ?= .venv
+TORCH_INDEX ?=
+PYTEST_ARGS ?=
+
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+TORCH := $(shell grep '^torch==' constraints.txt)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup model demo test lint types bench clean
+
+help:
+	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
+
+# The stamps are files in the environment, newer than what it was made from.
+$(VENV)/.base: pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (this takes minutes, once)"
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(if $(TORCH_INDEX),$(PIP) --no-deps --index-url $(TORCH_INDEX) $(TORCH))
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	$(PIP) --editable ".[dev]"
+	@touch $@
+
+setup: $(VENV)/.dev model
+
+model: $(VENV)/.base
+	@$(PY) -m nbsglang.engine.fetch
+
+demo: model
+	@$(PY) examples/demo.py
+
+# Without the model, tests that need it say so (and fail in CI): not a reason to run none.
+test: $(VENV)/.dev
+	-@$(PY) -m nbsglang.engine.fetch
+	@$(PY) -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+types: $(VENV)/.dev
+	@$(PY) -m mypy
+
+bench: $(VENV)/.dev model
+	@$(PY) -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,64 @@
+"""What all tests share: a hypothesis profile, no hub, and the default model or a clear word that it is missing."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports huggingface_hub: no test asks the hub
+
+# The same examples everywhere, and no clock: a test must not fail because a machine is busy.
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci")
+
+
+@functools.cache
+def _default_model() -> Path | str:
+    """The folder of smollm2, fetched if need be, or why it cannot be had."""
+    from nbsglang.engine.fetch import smollm2
+    from nbsglang.errors import DownloadError
+
+    try:
+        return smollm2()
+    except DownloadError as error:
+        return str(error)
+
+
+def _need_default_model() -> Path:
+    found = _default_model()
+    if isinstance(found, Path):
+        return found
+    if os.environ.get("CI"):  # there, a skipped test would be a test that nobody misses
+        pytest.fail(f"needs the default model: {found}", pytrace=False)
+    pytest.skip(f"needs the default model: {found}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Markers: `smollm2` has the model fetched, `gpu` skips where torch sees no CUDA device."""
+    if item.get_closest_marker("smollm2"):
+        _need_default_model()
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a CUDA device")
+
+
+@pytest.fixture(scope="session")
+def smollm2_folder() -> Path:
+    """The folder of the default model, for `from_pretrained`."""
+    return _need_default_model()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of its own for the test: NBSGLANG_CACHE names it, and it does not exist yet."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("NBSGLANG_CACHE", str(folder))
+    return folder

@@ -1,0 +1,89 @@
+"""Order, waiting for a prefix, fairness and budgets, step by step on counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbsglang.events import Admitted, NodeAdded, Step
+from tests.engine.drive import Job, drive, make_core
+
+SHARED = tuple(range(100, 140))
+
+
+def admissions(log) -> list[tuple[int, int]]:
+    """(request, hit) in order."""
+    return [(e.body.request, e.body.n_hit) for e in log.since() if isinstance(e.body, Admitted)]
+
+
+def test_a_shared_prefix_is_computed_once_when_all_arrive_together():
+    core, log = make_core(n_slots=1000, chunk_tokens=16)
+    jobs = [Job((*SHARED, i), 2) for i in range(6)]
+    drive(core, log, jobs)
+    assert [hit for _, hit in admissions(log)] == [0, *[len(SHARED)] * 5]
+    assert core.totals.computed_tokens == len(SHARED) + 6 + 6  # and one generated token each
+    added = [e.body for e in log.since() if isinstance(e.body, NodeAdded)]
+    assert sum(len(body.tokens) for body in added) < 2 * len(SHARED)
+
+
+def test_the_longest_cached_prefix_goes_first():
+    core, log = make_core(n_slots=1000, max_batch=1)
+    drive(core, log, [Job(SHARED, 1)])
+    order = [Job((1, 2, 3), 1), Job((*SHARED[:10], 7), 1), Job((*SHARED, 9), 1)]
+    drive(core, log, order)
+    hits = admissions(log)[1:]
+    assert [hit for _, hit in hits] == [40, 10, 0]
+
+
+def test_fcfs_keeps_the_order_of_arrival():
+    core, log = make_core(n_slots=1000, max_batch=1, policy="fcfs")
+    drive(core, log, [Job(SHARED, 1)])
+    drive(core, log, [Job((1, 2, 3), 1), Job((*SHARED[:10], 7), 1), Job((*SHARED, 9), 1)])
+    assert [hit for _, hit in admissions(log)[1:]] == [0, 10, 40]
+
+
+@pytest.mark.parametrize("policy", ["prefix", "dfs_weight", "random"])
+def test_nobody_is_passed_over_more_than_64_times(policy):
+    """One cold request among a stream of hot ones, one at a time."""
+    core, log = make_core(n_slots=3000, max_batch=1, policy=policy)
+    drive(core, log, [Job(SHARED, 1)])
+    cold = Job((1, 2, 3), 1)
+    hot = [Job((*SHARED, i % 250, 0), 1, arrives=i // 3) for i in range(200)]
+    drive(core, log, [cold, *hot], check=False)
+    order = [request for request, _ in admissions(log)]
+    overtaken = order.index(cold.request.id) - 1
+    assert overtaken <= 64
+    if policy == "prefix":
+        assert overtaken == 64, "and no earlier than needed"
+
+
+def test_running_streams_go_on_while_a_long_prompt_is_computed():
+    core, log = make_core(n_slots=2000, chunk_tokens=10)
+    stream = Job(tuple(range(5)), 40)
+    drive(core, log, [stream, Job(tuple(i % 251 for i in range(300)), 1, arrives=5)])
+    mixed = [e.body for e in log.since() if isinstance(e.body, Step) and e.body.n_prefill]
+    assert all(step.n_prefill <= 10 for step in mixed)
+    assert sum(step.n_decode == 1 and step.n_prefill > 0 for step in mixed) >= 25
+
+
+def test_no_more_run_at_once_than_allowed():
+    core, log = make_core(n_slots=2000, max_batch=3)
+    drive(core, log, [Job((i, i + 1), 5) for i in range(9)])
+    assert max(e.body.n_running for e in log.since() if isinstance(e.body, Step)) == 3
+
+
+def test_without_caching_nothing_is_shared_and_nothing_is_kept():
+    core, log = make_core(n_slots=1000, caching=False)
+    drive(core, log, [Job((*SHARED, i), 2) for i in range(3)])
+    assert [hit for _, hit in admissions(log)] == [0, 0, 0]
+    assert core.tree.n_tokens == 0
+
+
+def test_a_preempted_request_is_admitted_again_before_later_ones():
+    core, log = make_core(n_slots=50, max_batch=4, lookahead=1, chunk_tokens=64)
+    jobs = [Job(tuple(range(i, i + 12)), 16) for i in (0, 50, 100)]
+    late = Job(tuple(range(200, 212)), 16, arrives=1)
+    drive(core, log, [*jobs, late])
+    order = [request for request, _ in admissions(log)]
+    again = [r for i, r in enumerate(order) if r in order[:i]]
+    assert again, "this pool must force a preemption"
+    assert order[-1] == late.request.id
