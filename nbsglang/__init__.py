@@ -10,14 +10,44 @@ from importlib import import_module
 
 __version__ = "0.1.0"
 
-_WHERE: dict[str, str] = {}
+# name -> module, or module:attribute where the names differ
+_WHERE: dict[str, str] = {
+    "Engine": "nbsglang.engine.engine",
+    "EventLog": "nbsglang.events",
+    "MockBackend": "nbsglang.backends.mock",
+    "NbsglangError": "nbsglang.errors",
+    "Runtime": "nbsglang.engine.engine:Engine",
+    "Session": "nbsglang.session",
+    "assistant": "nbsglang.lang.api",
+    "assistant_begin": "nbsglang.lang.api",
+    "assistant_end": "nbsglang.lang.api",
+    "flush_cache": "nbsglang.session",
+    "function": "nbsglang.lang.program",
+    "gen": "nbsglang.lang.api",
+    "gen_int": "nbsglang.lang.api",
+    "gen_string": "nbsglang.lang.api",
+    "get_server_info": "nbsglang.session",
+    "global_config": "nbsglang.lang.config",
+    "greedy_token_selection": "nbsglang.lang.choices",
+    "select": "nbsglang.lang.api",
+    "separate_reasoning": "nbsglang.lang.api",
+    "set_default_backend": "nbsglang.current",
+    "system": "nbsglang.lang.api",
+    "system_begin": "nbsglang.lang.api",
+    "system_end": "nbsglang.lang.api",
+    "token_length_normalized": "nbsglang.lang.choices",
+    "unconditional_likelihood_normalized": "nbsglang.lang.choices",
+    "user": "nbsglang.lang.api",
+    "user_begin": "nbsglang.lang.api",
+    "user_end": "nbsglang.lang.api",
+}
 
 
 def __getattr__(name: str) -> object:
-    module = _WHERE.get(name)
-    if module is None:
+    if name not in _WHERE:
         raise AttributeError(f"module 'nbsglang' has no attribute {name!r}")
-    value = getattr(import_module(module), name)
+    module, _, attribute = _WHERE[name].partition(":")
+    value = getattr(import_module(module), attribute or name)
     globals()[name] = value
     return value
 

@@ -1,0 +1,253 @@
+"""What one stream does: a generator that takes ops and replies, and gives calls. No threads, no waiting.
+
+The driver sends each value that the generator asks for: `NEXT_OP` an op, a call its chunks and its reply, `MORE` the
+next of these, a `Slot` nothing but the time when it is done. A `Hint` is submitted and never answered. What the
+generator raises ends the stream.
+
+Not here: when any of this happens (`driver.py`); what a prompt looks like (`Backend.render`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator
+from dataclasses import replace
+from enum import Enum
+from typing import Any, NamedTuple
+
+from nbsglang.calls import (
+    Call,
+    Capabilities,
+    Chunk,
+    Completion,
+    GenCall,
+    Prompt,
+    Reply,
+    RoleBegin,
+    RoleEnd,
+    SamplingParams,
+    ScoreCall,
+    Text,
+)
+from nbsglang.errors import BackendError, Unsupported, UsageError
+from nbsglang.events import StreamText, VariableSet
+from nbsglang.lang import ops, prompts
+from nbsglang.lang.choices import decide
+from nbsglang.lang.meta import gen_meta, select_meta
+from nbsglang.lang.ops import Op
+from nbsglang.lang.options import merged
+from nbsglang.lang.slots import Fault, Meta, Slot
+from nbsglang.lang.stream import Stream
+
+
+class Ask(Enum):
+    """What a stream may ask for besides calls and slots."""
+
+    NEXT_OP = 0
+    MORE = 1
+
+
+class Hint(NamedTuple):
+    """A call whose reply nobody waits for."""
+
+    call: GenCall
+
+
+Want = Ask | Hint | Call | Slot
+Execution = Generator[Want, Any, None]
+
+
+class Inherited(Exception):
+    """The stream cannot go on because of a fault of another stream."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def execute(stream: Stream) -> Execution:
+    """The life of a stream; see the module."""
+    while True:
+        op: Op = yield Ask.NEXT_OP
+        part = op.part
+        if isinstance(part, ops.Literal):
+            _literal(stream, part.text)
+        elif isinstance(part, ops.Gen):
+            yield from _gen(stream, part, op)
+        elif isinstance(part, ops.Select):
+            yield from _select(stream, part, op)
+        elif isinstance(part, (ops.BeginRole, ops.EndRole)):
+            _role(stream, part)
+        elif isinstance(part, ops.BeginScope):
+            stream.scopes[part.name] = prompts.mark(stream.prompt)
+        elif isinstance(part, ops.EndScope):
+            text = prompts.plain_text(prompts.since(stream.prompt, stream.scopes.pop(part.name)))
+            _fill(stream, op.slots[0], text)
+        elif isinstance(part, ops.Fork):
+            if part.n > 1 and _hint_pays(stream):
+                yield Hint(_hint(stream))
+            op.slots[0].fill(stream.prompt)
+        elif isinstance(part, ops.Start):
+            yield part.fork
+            if part.fork.fault is not None:
+                raise Inherited(part.fork.fault)
+            _start(stream, part.fork)
+        elif isinstance(part, ops.Concat):
+            for branch in part.streams:  # all of them are idle: join has waited
+                stream.append(prompts.since(branch.prompt, branch.forked_at))
+
+
+def _literal(stream: Stream, text: str) -> None:
+    stream.append((Text(text),))
+    stream.run.emit(StreamText(stream.id, text))
+
+
+def _start(stream: Stream, fork: Slot) -> None:
+    prompt: Prompt = fork.value  # type: ignore[assignment]  # what Fork fills its slot with
+    stream.append(prompt)
+    stream.warm = stream.prompt
+    stream.forked_at = prompts.mark(prompt)
+
+
+def _role(stream: Stream, part: ops.BeginRole | ops.EndRole) -> None:
+    current = prompts.open_role(stream.prompt)
+    if isinstance(part, ops.BeginRole):
+        if current is not None:
+            raise UsageError(f"the role {part.role!r} begins inside the role {current!r}: end that one first")
+        stream.append((RoleBegin(part.role),))
+        return
+    if current != part.role:
+        raise UsageError(f"the role {part.role!r} ends, but the open role is {current!r}")
+    stream.append((RoleEnd(part.role),))
+
+
+def _gen(stream: Stream, part: ops.Gen, op: Op) -> Generator[Want, Any, None]:
+    call = _gen_call(stream, part, op)
+    wishes = part.logprobs.over(stream.run.options.logprobs)
+    slot = op.slots[0]
+    answer: Chunk | Reply = yield call
+    while isinstance(answer, Chunk):
+        if answer.index == 0:  # the text that goes on; the other ones of n come with the reply
+            stream.shown = (stream.shown[0], stream.shown[1] + answer.text)
+            slot.add_chunk(answer.text)
+        answer = yield Ask.MORE
+    completions = answer.completions
+    if not completions and call.sampling.max_tokens == 0:
+        completions = (Completion("", finish_reason="prefix"),) * call.sampling.n
+    if len(completions) != call.sampling.n:
+        raise BackendError(f"the backend gave {len(completions)} texts for a call that wants {call.sampling.n}")
+    metas = [gen_meta(call.call_id, answer, done, bool(wishes.text)) for done in completions]
+    pairs = [split_reasoning(done.text) if part.split_reasoning else ("", done.text) for done in completions]
+    answers = [answer for _, answer in pairs]
+    stream.append(completions[0].segments() if answers[0] == completions[0].text else (Text(answers[0]),))
+    stream.warm = stream.prompt
+    read = part.read or str
+    values = [read(text) for text in answers]
+    many = call.sampling.n > 1
+    _fill(stream, slot, values if many else values[0], metas if many else metas[0])
+    if part.split_reasoning:
+        thoughts = [thought for thought, _ in pairs]
+        _fill(stream, op.slots[1], thoughts if many else thoughts[0])
+
+
+def _gen_call(stream: Stream, part: ops.Gen, op: Op) -> GenCall:
+    run = stream.run
+    sampling = merged(run.options.sampling, tuple(part.sampling.items()))
+    if run.seed is not None and "seed" not in part.sampling:
+        sampling = replace(sampling, seed=derived_seed(run.seed, stream.path, stream.n_calls))
+    if sampling.min_tokens > sampling.max_tokens:
+        raise UsageError(f"min_tokens {sampling.min_tokens} is above max_tokens {sampling.max_tokens}")
+    logprobs = part.logprobs.over(run.options.logprobs).spec()
+    can = run.backend.capabilities
+    if "seed" not in part.sampling and not can.seed and sampling.temperature == 0:
+        sampling = replace(sampling, seed=None)  # greedy text needs no seed
+    _check(can, sampling, part, logprobs is not None)
+    return GenCall(
+        _call_id(stream),
+        stream.prompt,
+        sampling,
+        part.constraint,
+        logprobs,
+        run.streaming,
+        stream.id,
+        op.slots[0].name,
+    )
+
+
+def _check(can: Capabilities, sampling: SamplingParams, part: ops.Gen, logprobs: bool) -> None:
+    missing = []
+    if sampling.seed is not None and not can.seed:
+        missing.append("a seed")
+    if sampling.n > 1 and not can.n:
+        missing.append("n above 1")
+    if logprobs and not can.logprobs:
+        missing.append("log probabilities")
+    if part.constraint is not None and part.constraint.kind not in can.constraints:
+        missing.append(f"a {part.constraint.kind} constraint")
+    if missing:
+        raise Unsupported(f"this backend cannot do {' or '.join(missing)}")
+
+
+def _select(stream: Stream, part: ops.Select, op: Op) -> Generator[Want, Any, None]:
+    run = stream.run
+    if not run.backend.capabilities.scores:
+        raise Unsupported("this backend cannot score choices")
+    seed = part.seed
+    if seed is None and run.seed is not None:
+        seed = derived_seed(run.seed, stream.path, stream.n_calls)
+    reply: Reply = yield ScoreCall(
+        _call_id(stream),
+        stream.prompt,
+        part.choices,
+        part.method.requires_unconditional_logprobs,
+        stream.id,
+        op.slots[0].name,
+    )
+    if len(reply.scores) != len(part.choices):
+        raise BackendError(f"the backend gave {len(reply.scores)} scores for {len(part.choices)} choices")
+    made = decide(part.choices, reply.scores, part.method, part.temperature, seed)
+    if run.streaming:
+        op.slots[0].add_chunk(made.decision)
+    stream.append((Text(made.decision),))
+    stream.warm = stream.prompt
+    value = part.values[part.choices.index(made.decision)]
+    _fill(stream, op.slots[0], value, select_meta(reply, made))
+
+
+def _fill(stream: Stream, slot: Slot, value: object, meta: Meta = None) -> None:
+    stream.run.emit(VariableSet(stream.id, slot.name, value if isinstance(value, str) else repr(value)))
+    slot.fill(value, meta)
+
+
+def _call_id(stream: Stream) -> str:
+    stream.n_calls += 1
+    return f"{stream.id}.{stream.n_calls}"
+
+
+def _hint_pays(stream: Stream) -> bool:
+    return stream.run.backend.capabilities.prefix_hint and stream.prompt is not stream.warm
+
+
+def _hint(stream: Stream) -> GenCall:
+    stream.warm = stream.prompt
+    stream.n_hints += 1
+    return GenCall(f"{stream.id}.{stream.n_hints}p", stream.prompt, SamplingParams(max_tokens=0), stream_id=stream.id)
+
+
+def derived_seed(seed: int, path: tuple[int, ...], n: int) -> int:
+    """The seed of the n-th call of a stream: the same for the same run seed and place, whatever the timing."""
+    place = f"{seed}/{'.'.join(map(str, path))}/{n}"
+    return int.from_bytes(hashlib.sha256(place.encode()).digest()[:6], "big")  # fits a JSON number exactly
+
+
+def split_reasoning(text: str) -> tuple[str, str]:
+    """(reasoning, answer) of a text; without tags all of it is the answer.
+
+    The opening tag may be missing (some templates write it into the prompt); without a closing tag all is reasoning.
+    """
+    opened = text.lstrip().startswith("<think>")
+    head, closing, tail = text.partition("</think>")
+    if not closing and not opened:
+        return "", text
+    reasoning = head.lstrip().removeprefix("<think>") if opened else head
+    return reasoning.strip(), tail.lstrip()

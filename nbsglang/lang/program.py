@@ -1,0 +1,135 @@
+"""Programs: functions of a state, and what can be done with them.
+
+Not here: how they are run (`conduct.py`, `batch.py`), the options (`options.py`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial, update_wrapper
+from typing import Any, overload
+
+from nbsglang.errors import UsageError
+from nbsglang.lang import batch
+from nbsglang.lang.conduct import Call, run_here, start_thread, wait_until_over
+from nbsglang.lang.options import BATCH_DEFAULTS, RUN_DEFAULTS, run_options
+from nbsglang.lang.state import ProgramState
+
+
+class Program:
+    """A function whose first parameter is a state, to be run with a backend. Made by `function`.
+
+    `p(...)` runs it like `p.run(...)`; `p(s, ...)` with a state runs it as a part of that state's program.
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        num_api_spec_tokens: int | None = None,
+        bound: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.func = func
+        self.name: str = getattr(func, "__name__", type(func).__name__)
+        self.num_api_spec_tokens = num_api_spec_tokens
+        self.bound: Mapping[str, Any] = dict(bound or {})
+        self._signature = inspect.signature(func)
+        names = list(self._signature.parameters)
+        if not names:
+            raise UsageError(f"{self.name} needs a first parameter, the state: def {self.name}(s, ...)")
+        self.arg_names = tuple(names[1:])
+        update_wrapper(self, func)
+
+    def run(self, *args: Any, **kwargs: Any) -> ProgramState:
+        """Run it and wait for the end; returns the state. With `stream=True` returns at once, to be iterated.
+
+        Keywords that are the program's own parameters are its arguments, also where an option has the same name.
+        The other options are those of `RUN_DEFAULTS`: the sampling of gens that do not say it themselves, and
+        `backend`, `log`, `timeout` (seconds), `seed` (gives each gen a seed of its own), `stream`.
+        Raises what the program raises, and ProgramError for a failed call whose error nobody has read.
+        """
+        options, arguments = self._split(kwargs)
+        stream = options.pop("stream", False)
+        call = self._prepared(args, arguments)
+        if stream:
+            return start_thread(self.name, call, run_options(options))[0]
+        return run_here(self.name, call, run_options(options))
+
+    async def arun(self, *args: Any, **kwargs: Any) -> ProgramState:
+        """Run it without blocking the event loop: the program's Python runs on a thread. Cancelling cancels it."""
+        options, arguments = self._split(kwargs)
+        if options.pop("stream", False):
+            raise UsageError("arun waits for the end: for pieces use run(stream=True) and text_async_iter")
+        call = self._prepared(args, arguments)
+        state, thread = start_thread(self.name, call, run_options(options), streaming=False)
+        await wait_until_over(state, thread)
+        return state
+
+    def run_batch(self, batch_kwargs: Iterable[Any], **kwargs: Any) -> Any:
+        """Run it on each item, a dict of arguments or a tuple of positional ones; a list of states in their order.
+
+        Takes the options of `run` (no `stream`) and: `num_threads`, how many programs are under way at most;
+        `progress_bar`, a line on stderr; `generator_style`, an iterator that gives the states as they finish;
+        `on_error`, "raise" (after all have ended, the first error by order, the others in its notes) or "return"
+        (a state whose `error()` is not None in the item's place). `timeout` is for the whole batch.
+        """
+        unknown = kwargs.keys() - BATCH_DEFAULTS.keys()
+        if unknown:
+            raise UsageError(f"run_batch has no option {', '.join(sorted(unknown))}; arguments belong in the items")
+        values = {**BATCH_DEFAULTS, **kwargs}
+        manner = batch.manner({name: values.pop(name) for name in BATCH_DEFAULTS.keys() - RUN_DEFAULTS.keys()})
+        calls = [self._prepared_item(item) for item in batch_kwargs]
+        return batch.run_batch(self.name, calls, run_options(values), manner)
+
+    def bind(self, **kwargs: Any) -> Program:
+        """A new program with these arguments given; what is given at the call wins. This one stays as it is."""
+        unknown = kwargs.keys() - set(self.arg_names)
+        if unknown and not any(p.kind is p.VAR_KEYWORD for p in self._signature.parameters.values()):
+            raise UsageError(f"{self.name} has no parameter {', '.join(sorted(unknown))}")
+        return Program(self.func, self.num_api_spec_tokens, {**self.bound, **kwargs})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """In a program, on its state: a part of it; the function's own value is returned. Else `run`."""
+        if args and isinstance(args[0], ProgramState):
+            return self._prepared(args[1:], kwargs)(args[0])
+        return self.run(*args, **kwargs)
+
+    def _split(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(options, arguments): a name that is both is an argument."""
+        options = {name: value for name, value in kwargs.items() if name in RUN_DEFAULTS and name not in self.arg_names}
+        return options, {name: value for name, value in kwargs.items() if name not in options}
+
+    def _prepared_item(self, item: Any) -> Call:
+        if isinstance(item, Mapping):
+            return self._prepared((), item)
+        if isinstance(item, (tuple, list)):
+            return self._prepared(tuple(item), {})
+        raise UsageError(f"an item of a batch is a dict of arguments or a tuple of positional ones, not {item!r}")
+
+    def _prepared(self, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> Call:
+        """The function with its arguments, to be called with a state. Raises UsageError if they do not fit."""
+        given = {**self.bound, **arguments}
+        if self.bound and args:  # positional ones are for what is not bound yet
+            free = [name for name in self.arg_names if name not in self.bound]
+            given.update(zip(free, args, strict=False))
+            args = args[len(free) :]
+        try:
+            self._signature.bind(None, *args, **given)
+        except TypeError as error:
+            raise UsageError(f"{self.name}: {error}; it takes {self._signature}, and options of run") from None
+        func = self.func
+        return lambda state: func(state, *args, **given)
+
+    def __repr__(self) -> str:
+        return f"<program {self.name}{self._signature}>"
+
+
+@overload
+def function(func: Callable[..., Any], num_api_spec_tokens: int | None = None) -> Program: ...
+@overload
+def function(func: None = None, num_api_spec_tokens: int | None = None) -> Callable[[Callable[..., Any]], Program]: ...
+def function(func: Callable[..., Any] | None = None, num_api_spec_tokens: int | None = None) -> Any:
+    """Make a program of a function whose first parameter is the state, as a decorator with or without arguments."""
+    if func is None:
+        return partial(Program, num_api_spec_tokens=num_api_spec_tokens)
+    return Program(func, num_api_spec_tokens)

@@ -1,0 +1,304 @@
+"""What the author of a program holds: the state `s` of one prompt, to append to, to read from, and to fork.
+
+Appending never blocks; reading a value waits for it. One thread at a time may append to a state; any may read.
+
+Not here: groups of branches (`group.py`), what appended things do (`execute.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+from nbsglang.errors import UsageError
+from nbsglang.events import StreamBegan, VariableSet
+from nbsglang.lang import api, ops, prompts
+from nbsglang.lang.follow import Pause, Steps, follow_prompt, follow_slot
+from nbsglang.lang.group import Group
+from nbsglang.lang.hub import wait, wait_async
+from nbsglang.lang.ops import Op, Part, caller, parts_of
+from nbsglang.lang.run import Run, cancelled
+from nbsglang.lang.slots import Slot, Where
+from nbsglang.lang.stream import Stream
+
+
+class NoSuchVariable(UsageError, KeyError):
+    """The state has no variable of this name (also a KeyError)."""
+
+    __str__ = Exception.__str__  # KeyError would show the message's repr
+
+
+class ProgramState:
+    """The state of a program or of one of its branches. `ret_value` is what the program returned."""
+
+    def __init__(self, run: Run, path: tuple[int, ...], slots: Mapping[str, Slot] | None = None) -> None:
+        self.ret_value: Any = None
+        self._run = run
+        self._stream = Stream(run.driver.new_stream_id(), run, path)
+        self._slots: dict[str, Slot] = dict(slots or {})
+        self._n_unnamed = 0
+        self._n_forks = 0
+        run.streams.append(self._stream)
+        if run.fault is not None:  # looked at after joining the list: a cancel sees the one or the other
+            run.driver.fail([self._stream], run.fault)
+
+    @classmethod
+    def begin(cls, run: Run, label: str) -> ProgramState:
+        """The state of a program that begins."""
+        state = cls(run, run.path)
+        run.emit(StreamBegan(state._stream.id, "", 0, label))
+        return state
+
+    # --------------------------------------------------------------------------------------- appending
+
+    def __iadd__(self, value: object) -> ProgramState:
+        """Append text, a value of the language, or a list of these. Does not wait."""
+        self._append(parts_of(value), caller())
+        return self
+
+    def system(self, expr: object = None) -> _Role | None:
+        """Append a message of the role system; without `expr` a context manager around what it holds."""
+        return self._role("system", expr)
+
+    def user(self, expr: object = None) -> _Role | None:
+        """Append a message of the role user; without `expr` a context manager around what it holds."""
+        return self._role("user", expr)
+
+    def assistant(self, expr: object = None) -> _Role | None:
+        """Append a message of the role assistant; without `expr` a context manager around what it holds."""
+        return self._role("assistant", expr)
+
+    def var_scope(self, name: str) -> _Role:
+        """A context manager: the text that is appended inside becomes the variable `name` (role tags left out)."""
+        return _Role(self, ops.BeginScope(name), ops.EndScope(name))
+
+    def _role(self, name: str, expr: object) -> _Role | None:
+        if expr is None:
+            return _Role(self, ops.BeginRole(name), ops.EndRole(name))
+        self._append(api.role(name, expr).parts, caller())
+        return None
+
+    def _append(self, parts: tuple[Part, ...], where: Where) -> None:
+        for part in parts:
+            self._feed(part, self._new_slots(part), where)
+
+    def _new_slots(self, part: Part) -> tuple[Slot, ...]:
+        if isinstance(part, (ops.Gen, ops.Select)):
+            name = part.name or self._unused_name()
+            names = [name]
+            if isinstance(part, ops.Gen) and part.split_reasoning:
+                names.append(f"{name}_reasoning_content")
+        elif isinstance(part, ops.EndScope):
+            names = [part.name]
+        else:
+            return ()
+        slots = tuple(Slot(name, self._stream.signal) for name in names)
+        self._slots.update(zip(names, slots, strict=True))
+        return slots
+
+    def _unused_name(self) -> str:
+        while f"_{self._n_unnamed}" in self._slots:
+            self._n_unnamed += 1
+        return f"_{self._n_unnamed}"
+
+    def _feed(self, part: Part, slots: tuple[Slot, ...], where: Where) -> None:
+        if self._stream.ended:
+            why = "its run is over" if self._stream.ended == "done" else "this branch has been joined"
+            raise UsageError(f"nothing can be appended to this state: {why}")
+        self._run.driver.feed(self._stream, Op(part, slots, where))
+        if self._run.streaming:
+            self._stream.signal.notify()  # who waits for a name to come up
+
+    # ----------------------------------------------------------------------------------------- reading
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of a variable; waits for it. Raises NoSuchVariable, or the error of the call that failed."""
+        return self.get_var(name)
+
+    def __setitem__(self, name: str, value: object) -> None:
+        self.set_var(name, value)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such a variable, or will be: its gen has been appended."""
+        return name in self._slots
+
+    def get_var(self, name: str) -> Any:
+        """The same as `state[name]`."""
+        return self._done_slot(name).read()
+
+    def set_var(self, name: str, value: object) -> None:
+        """Give a variable a value of your own; the prompt stays as it is."""
+        slot = Slot(name, self._stream.signal)
+        slot.fill(value)
+        self._slots[name] = slot
+        self._run.emit(VariableSet(self._stream.id, name, value if isinstance(value, str) else repr(value)))
+
+    def get_meta_info(self, name: str) -> Any:
+        """What is known about the call that made a variable: counts, finish reason, logprobs; a list if n > 1."""
+        slot = self._done_slot(name)
+        slot.read()
+        return slot.meta
+
+    def text(self) -> str:
+        """The whole prompt as the model sees it; waits for everything appended. Raises what `error` would return."""
+        self._settle()
+        self._raise_error()
+        return self._run.backend.render(self._stream.prompt)
+
+    def messages(self) -> list[dict[str, str]]:
+        """The finished messages, as dicts of role and content; waits and raises like `text`."""
+        self._settle()
+        self._raise_error()
+        return prompts.messages_of(self._stream.prompt)
+
+    def sync(self) -> None:
+        """Wait until everything appended is done, well or not."""
+        self._settle()
+
+    def error(self) -> BaseException | None:
+        """Wait like `sync`; what went wrong, if anything did. It counts as delivered then."""
+        self._settle()
+        if self._run.failure is not None:
+            return self._run.failure
+        fault = self._stream.fault
+        return fault.error() if fault is not None else None
+
+    @property
+    def stats(self) -> dict[str, float | None]:
+        """Counts of the run so far: calls, tokens by kind, hit_rate, seconds, first_token_seconds."""
+        return self._run.stats()
+
+    def cancel(self) -> None:
+        """Stop every call of this state and of its branches; of a program's own state, of the whole run.
+
+        Reads of values that are not there yet raise Cancelled. Does not wait.
+        """
+        fault = cancelled("the program cancelled it")
+        fault.delivered = True  # who asked for it knows
+        path = self._stream.path
+        if path == self._run.path:
+            self._run.cancel(fault)
+        else:
+            self._run.driver.fail([s for s in list(self._run.streams) if s.path[: len(path)] == path], fault)
+
+    def _done_slot(self, name: str) -> Slot:
+        for pause in self._until_there(name):
+            wait(*pause)
+        slot = self._slot(name)
+        wait(slot.signal, lambda: slot.done)
+        return slot
+
+    def _until_there(self, name: str) -> Iterator[Pause]:
+        """With `stream=True` a reader may be earlier than the program, which runs on a thread of its own."""
+        if name not in self._slots and self._program_goes_on():
+            yield Pause(self._stream.signal, lambda: name in self._slots or self._run.over)
+
+    def _slot(self, name: str) -> Slot:
+        slot = self._slots.get(name)
+        if slot is None:
+            self._raise_error()
+            known = ", ".join(map(repr, self._slots)) or "none"
+            raise NoSuchVariable(f"there is no variable {name!r} in this state; there are: {known}")
+        return slot
+
+    def _program_goes_on(self) -> bool:
+        run = self._run
+        return run.streaming and not run.over and run.thread != threading.get_ident()
+
+    def _settled(self) -> bool:
+        return self._stream.idle and not self._program_goes_on()
+
+    def _settle(self) -> None:
+        wait(self._stream.signal, self._settled)
+
+    def _raise_error(self) -> None:
+        if self._run.failure is not None:
+            raise self._run.failure.with_traceback(self._run.failure_traceback)
+        if self._stream.fault is not None:
+            raise self._stream.fault.error()
+
+    # --------------------------------------------------------------------------------------- streaming
+
+    def text_iter(self, name: str | None = None) -> Iterator[str]:
+        """The text of a variable (or of the whole prompt) piece by piece while it comes, if run with `stream=True`.
+
+        Otherwise all of it in one piece. Raises the error of the call after the text that there was.
+        """
+        for step in self._steps(name):
+            if isinstance(step, Pause):
+                wait(*step)
+            else:
+                yield step
+
+    async def text_async_iter(self, name: str | None = None, return_meta_data: bool = False) -> AsyncIterator[Any]:
+        """The same for coroutines. With `return_meta_data` pairs of text and meta info, which is there in the last."""
+        for step in self._steps(name):
+            if isinstance(step, Pause):
+                await wait_async(*step)
+            else:
+                yield (step, {}) if return_meta_data else step
+        if return_meta_data:
+            yield "", ({} if name is None else self._slot(name).meta)
+
+    def _steps(self, name: str | None) -> Steps:
+        if name is None:
+            yield from follow_prompt(self._stream, self._settled, self._run.backend.render)
+            self._raise_error()
+        else:
+            yield from self._until_there(name)
+            yield from follow_slot(self._slot(name))
+
+    # ---------------------------------------------------------------------------------------- branches
+
+    def fork(self, size: int = 1, position_ids_offset: list[int] | None = None) -> Group:
+        """`size` branches that start from this state as it is now, running gens included. Does not wait."""
+        if position_ids_offset is not None:
+            raise UsageError("position_ids_offset is not supported: positions follow from the prompt")
+        if not isinstance(size, int) or size < 0:
+            raise UsageError(f"fork needs a number of branches, not {size!r}")
+        return Group(self, self._branches(size))
+
+    def copy(self) -> ProgramState:
+        """One branch; also a context manager, whose end does nothing."""
+        return self._branches(1)[0]
+
+    def __enter__(self) -> ProgramState:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+    def _branches(self, n: int) -> list[ProgramState]:
+        where, point = caller(), Slot("", self._stream.signal)
+        self._feed(ops.Fork(n), (point,), where)
+        path = (*self._stream.path, self._n_forks)
+        self._n_forks += 1
+        branches = []
+        for number in range(n):
+            branch = ProgramState(self._run, (*path, number), self._slots)
+            branch._feed(ops.Start(point), (), where)
+            self._run.emit(StreamBegan(branch._stream.id, self._stream.id, number, str(number)))
+            branches.append(branch)
+        return branches
+
+    def __repr__(self) -> str:
+        return f"<ProgramState {self._stream.id}: {len(self._slots)} variables>"
+
+
+class _Role:
+    """Appends one part when it is entered and another when it is left, after errors too."""
+
+    def __init__(self, state: ProgramState, begin: Part, end: Part) -> None:
+        self._state, self._begin, self._end = state, begin, end
+
+    def __enter__(self) -> None:
+        self._state._append((self._begin,), caller())
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        try:
+            self._state._append((self._end,), caller())
+        except UsageError:
+            if error is None:  # else the error on its way out is the one to tell about
+                raise

@@ -1,0 +1,113 @@
+"""The record of one stream: its prompt, the ops that wait, how it ended; and what a failure means for it.
+
+Not here: what an op does (`execute.py`), who feeds it (`driver.py`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator
+from typing import Any
+
+from nbsglang.calls import Prompt
+from nbsglang.errors import Cancelled, NbsglangError, ProgramError
+from nbsglang.lang import ops, prompts
+from nbsglang.lang.ops import Op
+from nbsglang.lang.run import Run
+from nbsglang.lang.slots import Fault, Signal
+
+
+class Stream:
+    """One prompt that grows. The Python side appends to `todo` and counts `n_submitted`; the rest is the driver's.
+
+    `path` says where in its run the stream is (branch numbers), whatever the timing. `shown` is the prompt and the
+    text of the call that is streaming right now, as one value, for readers on any thread.
+    """
+
+    __slots__ = (
+        "calls",
+        "doing",
+        "ended",
+        "execution",
+        "fault",
+        "forked_at",
+        "id",
+        "n_calls",
+        "n_done",
+        "n_hints",
+        "n_submitted",
+        "path",
+        "run",
+        "scheduled",
+        "scopes",
+        "shown",
+        "signal",
+        "todo",
+        "warm",
+    )
+
+    def __init__(self, stream_id: str, run: Run, path: tuple[int, ...] = ()) -> None:
+        self.id = stream_id
+        self.run = run
+        self.path = path
+        self.signal = Signal()
+        self.todo: deque[Op] = deque()
+        self.n_submitted = 0
+        self.n_done = 0
+        self.scheduled = False  # the driver has been told of new ops
+        self.ended = ""  # how, once nothing more may be appended
+        self.doing: Op | None = None
+        self.fault: Fault | None = None
+        self.shown: tuple[Prompt, str] = ((), "")
+        self.forked_at = prompts.Mark(0, 0)
+        self.scopes: dict[str, prompts.Mark] = {}
+        self.n_calls = 0
+        self.n_hints = 0
+        self.warm: Prompt = ()  # the prompt when the last call ended: what the backend has computed already
+        self.calls: list[str] = []  # open ones
+        self.execution: Generator[object, Any, None] | None = None  # the driver starts it
+
+    @property
+    def prompt(self) -> Prompt:
+        """The prompt so far, without the text of a call that still runs."""
+        return self.shown[0]
+
+    @property
+    def idle(self) -> bool:
+        """Whether every op that was submitted is done."""
+        return self.n_done >= self.n_submitted
+
+    def append(self, segments: Prompt) -> None:
+        """Put these at the prompt's end, and tell readers."""
+        self.shown = (prompts.extended(self.shown[0], segments), "")
+        if self.run.streaming:
+            self.signal.notify()
+
+
+def drop_ops(stream: Stream, fault: Fault) -> None:
+    """Fail the ops that the stream has not done."""
+    stream.fault = stream.fault or fault
+    if stream.doing is not None:
+        stream.todo.appendleft(stream.doing)
+        stream.doing = None
+    while True:
+        try:
+            op = stream.todo.popleft()
+        except IndexError:
+            break
+        for slot in op.slots:
+            slot.fail(fault)
+        stream.n_done += 1
+    stream.signal.notify()
+
+
+def fault_of(stream: Stream, error: Exception, call_id: str) -> Fault:
+    """The fault that an error means for its stream: it names the line, the part, the stream and the call."""
+    if isinstance(error, Cancelled):
+        return Fault(type(error), str(error))
+    op = stream.doing
+    place = f"{op.where}: {ops.describe(op.part)} failed" if op is not None else "failed"
+    call = f", call {call_id}" if call_id else ""
+    if isinstance(error, NbsglangError):
+        error = error.with_traceback(None)  # our own frames say nothing to the user
+    return Fault(ProgramError, f"{place} (stream {stream.id}{call}): {type(error).__name__}: {error}", error)
