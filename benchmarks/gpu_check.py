@@ -236,8 +236,7 @@ def main() -> None:
     results: dict[str, Any] = {
         "engine": "nbsglang",
         "versions": _versions(),
-        "commit": args.commit
-        or subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip(),
+        "commit": args.commit,
         "command": "python -m benchmarks.gpu_check",
         "greedy_float32": check_greedy(reference.module, reference.tokenizer, torch.float32),
         "greedy_bfloat16": check_greedy(reference.module, reference.tokenizer, torch.bfloat16),

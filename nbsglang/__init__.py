@@ -16,6 +16,8 @@ _WHERE: dict[str, str] = {
     "EventLog": "nbsglang.events",
     "MockBackend": "nbsglang.backends.mock",
     "NbsglangError": "nbsglang.errors",
+    "ProgramState": "nbsglang.lang.state",
+    "Regex": "nbsglang.lang.types",
     "Runtime": "nbsglang.engine.engine:Engine",
     "Session": "nbsglang.session",
     "assistant": "nbsglang.lang.api",

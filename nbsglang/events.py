@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nbsglang.errors import UsageError
 
@@ -274,19 +274,25 @@ class Event(NamedTuple):
     body: Body
 
 
+_Row = tuple[int, int, str, str, tuple[Any, ...]]  # an Event, its body as kind and fields
+
+
 class EventLog:
     """A bounded log of events, safe from any thread; the oldest are dropped beyond `capacity`."""
 
+    # Kept as plain tuples of plain values, which Python's garbage collector does not have to visit: as named
+    # tuples, a full log more than doubles the time of a program that makes many objects.
+
     def __init__(self, capacity: int = 200_000) -> None:
         self._lock = threading.Lock()
-        self._events: deque[Event] = deque(maxlen=capacity)
+        self._rows: deque[_Row] = deque(maxlen=capacity)
         self._seq = 0
 
     def emit(self, source: str, body: Body) -> int:
         """Append; returns the event's seq."""
         with self._lock:
             self._seq += 1
-            self._events.append(Event(self._seq, time.monotonic_ns(), source, body))
+            self._rows.append((self._seq, time.monotonic_ns(), source, type(body).__name__, tuple(body)))
             return self._seq
 
     @property
@@ -300,14 +306,16 @@ class EventLog:
         When the first one's seq is not `seq + 1`, events were dropped in between.
         """
         with self._lock:
-            n_new = min(self._seq - seq, len(self._events))
+            n_new = min(self._seq - seq, len(self._rows))
             if n_new <= 0:
                 return []
-            start = len(self._events) - n_new
-            stop = len(self._events) if limit is None else min(start + limit, len(self._events))
-            if n_new * 2 > len(self._events):  # a deque is slow in its middle; a copy is fast
-                return list(self._events)[start:stop]
-            return [self._events[i] for i in range(start, stop)]
+            start = len(self._rows) - n_new
+            stop = len(self._rows) if limit is None else min(start + limit, len(self._rows))
+            if n_new * 2 > len(self._rows):  # a deque is slow in its middle; a copy is fast
+                rows = list(self._rows)[start:stop]
+            else:
+                rows = [self._rows[i] for i in range(start, stop)]
+        return [Event(n, t, source, _body(kind, fields)) for n, t, source, kind, fields in rows]
 
     def save(self, path: str | os.PathLike[str], *, redact: bool = False) -> None:
         """Write JSON lines to `path`, whole or not at all, readable by its user only."""
@@ -329,10 +337,10 @@ class EventLog:
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    log._events.append(_from_json(line))
+                    log._rows.append(_from_json(line))
                 except (ValueError, KeyError, TypeError) as error:
                     raise UsageError(f"{path}, line {number} is not an event of nbsglang: {error}") from None
-        log._seq = log._events[-1].seq if log._events else 0
+        log._seq = log._rows[-1][0] if log._rows else 0
         return log
 
 
@@ -353,12 +361,17 @@ def _blank(value: object) -> object:
     return 0
 
 
-def _from_json(line: str) -> Event:
+def _from_json(line: str) -> _Row:
     seq, t_ns, source, kind, fields = json.loads(line)
     if not (isinstance(seq, int) and isinstance(t_ns, int) and isinstance(source, str)):
         raise ValueError("seq, t_ns or source has a wrong type")
     make: Callable[..., Body] = KINDS[kind]  # raises TypeError for fields that the kind does not have
-    return Event(seq, t_ns, source, make(**{key: _tuples(value) for key, value in fields.items()}))
+    body = make(**{key: _tuples(value) for key, value in fields.items()})
+    return seq, t_ns, source, kind, tuple(body)
+
+
+def _body(kind: str, fields: tuple[Any, ...]) -> Body:
+    return KINDS[kind]._make(fields)
 
 
 def _tuples(value: object) -> object:

@@ -14,6 +14,7 @@ import json
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -69,7 +70,7 @@ class _Due(NamedTuple):
 
 
 class MockBackend:
-    """Answers each call from `script`; `calls` has those submitted, `cancelled` the ids of those cancelled.
+    """Answers each call from `script`; `calls` has the last 1,000 submitted, `cancelled` the ids of those cancelled.
 
     script      a string (or an exception to fail with): the answer to every call.
                 A list: one answer after the other, in order of submission (a call with n=2 takes two).
@@ -97,7 +98,7 @@ class MockBackend:
     ) -> None:
         if chunk < 1 or delay < 0:
             raise UsageError(f"chunk must be at least 1 and delay at least 0, not {chunk} and {delay}")
-        self.calls: list[Call] = []
+        self._calls: deque[Call] = deque(maxlen=1000)
         self.cancelled: list[str] = []
         self._script = script
         self._scripted = iter(script) if isinstance(script, Sequence) and not isinstance(script, str) else None
@@ -119,6 +120,11 @@ class MockBackend:
         """What it can do: all but images, unless told otherwise."""
         return self._capabilities
 
+    @property
+    def calls(self) -> list[Call]:
+        """The calls submitted, oldest first: the last 1,000 of them."""
+        return list(self._calls)
+
     def render(self, prompt: Prompt) -> str:
         """The prompt as ChatML; what is outside of roles is plain text."""
         return self._render(prompt)
@@ -130,7 +136,7 @@ class MockBackend:
         with self._wake:
             if self._closed:
                 raise BackendClosed("the mock backend is closed")
-            self.calls.append(call)
+            self._calls.append(call)
             items = self._answers(call)
             if self._delay == 0:
                 for item in items:

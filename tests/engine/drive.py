@@ -115,8 +115,8 @@ def drive(core: Core, log: EventLog, jobs: list[Job], check: bool = True, max_st
 
 
 def logits_of(kind: str, ids: list[int]) -> torch.Tensor:
-    """Transformers' own logits [tokens, vocabulary]."""
-    with torch.inference_mode():
+    """Transformers' own logits [tokens, vocabulary], by its eager attention: not every other form has softcaps."""
+    with model(kind)._ours("eager"), torch.inference_mode():
         return model(kind).module(torch.tensor([ids]), use_cache=False).logits[0].float()
 
 
