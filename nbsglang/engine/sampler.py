@@ -19,6 +19,7 @@ from nbsglang.calls import TokenLogprob
 from nbsglang.engine.request import Request
 
 _NEVER = float("-inf")
+_BLOCK = 256
 
 
 class Sampled(NamedTuple):
@@ -135,11 +136,33 @@ def _draw(logits: torch.Tensor, requests: Sequence[Request]) -> list[int]:
     floors = torch.tensor([p.min_p for p in params], device=device)
     if any(p.min_p > 0 for p in params):
         probs = torch.where(probs >= floors[:, None] * probs.amax(-1, keepdim=True), probs, 0.0)
-    draws = torch.tensor([uniform(r.seed, r.place, r.n_tokens) for r in requests], dtype=torch.float64, device=device)
-    sums = probs.double().cumsum(-1)
-    # the first index whose cumulative sum exceeds the draw; its own probability is above 0
-    picked = torch.searchsorted(sums, (draws * sums[:, -1])[:, None], right=True)
-    return picked.clamp_(max=logits.shape[1] - 1)[:, 0].tolist()
+    draws = [uniform(r.seed, r.place, r.n_tokens) for r in requests]
+    return _invert(probs, torch.tensor(draws, dtype=torch.float64, device=device)).tolist()
+
+
+def _invert(weights: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
+    """For each row of weights [rows, n] the index where a draw in [0, 1) of their sum falls; int64 [rows].
+
+    First among blocks, then in one: sums over the whole vocabulary in float64 would cost more than the softmax.
+    """
+    rows = torch.arange(len(weights), device=weights.device)
+    blocks = torch.nn.functional.pad(weights, (0, -weights.shape[1] % _BLOCK)).view(len(weights), -1, _BLOCK)
+    sums = blocks.sum(-1, dtype=torch.float32).double()
+    block, rest = _find(sums, draws * sums.sum(-1))
+    inside, _ = _find(blocks[rows, block].double(), rest)
+    return block * _BLOCK + inside
+
+
+def _find(weights: torch.Tensor, at: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The first index whose cumulative sum exceeds `at`, and how far `at` reaches into it.
+
+    Rounding may put `at` beyond the end: then it is the last index with any weight.
+    """
+    sums = weights.cumsum(-1)
+    last = (sums >= sums[:, -1:]).int().argmax(-1)
+    index = torch.minimum(torch.searchsorted(sums, at[:, None], right=True)[:, 0], last)
+    before = sums.gather(1, index[:, None])[:, 0] - weights.gather(1, index[:, None])[:, 0]
+    return index, (at - before).clamp_(min=0.0)  # below 0 by rounding, it could fall on an index without weight
 
 
 def _truncate(probs: torch.Tensor, top_k: list[int], top_p: list[float]) -> torch.Tensor:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nbsglang.calls import SamplingParams
 from nbsglang.engine.request import Request
-from nbsglang.engine.sampler import sample, score, uniform
+from nbsglang.engine.sampler import _invert, sample, score, uniform
 
 PROMPT = [3, 3, 5]
 
@@ -117,3 +117,18 @@ def test_uniform_is_uniform_and_depends_on_each_counter():
     assert np.abs(histogram - 0.1).max() < 0.01
     neighbours = np.corrcoef(draws[:-1], draws[1:])[0, 1]
     assert abs(neighbours) < 0.03
+
+
+def test_a_draw_never_falls_on_a_token_without_weight():
+    """Weights at the ends of blocks, and draws at the ends of weights."""
+    generator = torch.Generator().manual_seed(0)
+    for n in (5, 256, 257, 1000):
+        weights = torch.rand(64, n, generator=generator) * (torch.rand(64, n, generator=generator) < 0.05)
+        weights[:, torch.randint(n, (1,), generator=generator)] = 1e-3
+        for draw in (0.0, 1e-17, 0.5, 1 - 2**-53):
+            index = _invert(weights, torch.full((64,), draw, dtype=torch.float64))
+            assert (weights.gather(1, index[:, None]) > 0).all()
+        exact = _invert(weights, torch.full((64,), 0.3, dtype=torch.float64))
+        sums = weights.double().cumsum(-1)
+        expected = torch.searchsorted(sums, 0.3 * sums[:, -1:], right=True)[:, 0]
+        assert (exact == expected).float().mean() > 0.98  # float32 sums of blocks may round across an edge
