@@ -55,25 +55,37 @@ def prompts(tokenizer: Any) -> list[list[int]]:
 
 
 def check_greedy(reference: torch.nn.Module, tokenizer: Any, dtype: torch.dtype) -> dict[str, Any]:
-    """Teacher-forced: how many of the engine's tokens are the float32 reference's choice, and the worst loss in nat."""
+    """Teacher-forced: how many of the engine's tokens are the float32 reference's choice, and the worst loss in nat.
+
+    `transformers_equal` counts the same for the choices of transformers itself in this dtype, on the same texts.
+    """
     loaded = load("smollm2", dtype=dtype, device="cuda")
     asked = prompts(tokenizer)
     with Engine(loaded.module, tokenizer=tokenizer, kv_tokens=20_000) as engine:
         start = time.perf_counter()
         outputs = engine.generate(asked, max_tokens=N_TOKENS, temperature=0, ignore_eos=True)
         seconds = time.perf_counter() - start
-    n_equal, n_ties, worst = 0, 0, 0.0
+    n_equal, n_theirs, n_ties, worst = 0, 0, 0, 0.0
     for prompt, output in zip(asked, outputs, strict=True):
         ids = torch.tensor([[*prompt, *output.ids]], device="cuda")
         with torch.inference_mode():
             logits = reference(ids, use_cache=False).logits[0, len(prompt) - 1 : -1].float()
+            theirs = loaded.module(ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
         logprobs = torch.log_softmax(logits, -1)
         lost = logprobs.amax(-1) - logprobs.gather(1, ids[0, len(prompt) :, None])[:, 0]
         n_equal += int((logits.argmax(-1) == ids[0, len(prompt) :]).sum())
+        n_theirs += int((logits.argmax(-1) == theirs.argmax(-1)).sum())
         n_ties += int(((lost > 0) & (lost <= 1e-5)).sum())
         worst = max(worst, float(lost.max()))
     n_all = len(asked) * N_TOKENS
-    return {"tokens": n_all, "equal": n_equal, "ties": n_ties, "worst_loss_nat": worst, "seconds": seconds}
+    return {
+        "tokens": n_all,
+        "equal": n_equal,
+        "ties": n_ties,
+        "worst_loss_nat": worst,
+        "transformers_equal": n_theirs,
+        "seconds": seconds,
+    }
 
 
 def _padded(batch: Batch, multiple: int = 64) -> Batch:

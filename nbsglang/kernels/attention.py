@@ -46,20 +46,21 @@ def attention(
     n_heads, n_rows, _ = query.shape
     if len(parts) == 1 and sinks is None and parts[0].n_lines == 1 and parts[0].rows.numel() == n_rows:
         out, _ = _part(query, k_pool, v_pool, parts[0], scale, softcap)  # rows are in order: nothing to merge
-        return out
-    outs = query.new_zeros(n_levels, n_heads, n_rows, v_pool.shape[2])
+        return out.to(query.dtype)
+    # parts are kept in float32 until they are merged: a second rounding to 16 bits would cost exactness
+    outs = torch.zeros(n_levels, n_heads, n_rows, v_pool.shape[2], dtype=torch.float32, device=query.device)
     lses = torch.full((n_levels, n_heads, n_rows), HIDDEN, dtype=torch.float32, device=query.device)
     for part in parts:
         out, lse = _part(query[:, part.rows], k_pool, v_pool, part, scale, softcap)
-        outs[part.level].index_copy_(1, part.rows, out)
+        outs[part.level].index_copy_(1, part.rows, out.float())
         lses[part.level].index_copy_(1, part.rows, lse)
     if n_levels == 1 and sinks is None:
-        return outs[0]
+        return outs[0].to(query.dtype)
     total = torch.logsumexp(lses, 0)  # [heads, rows]
     if sinks is not None:
         total = torch.logaddexp(total, sinks.float()[:, None])
     weights = torch.exp(lses - total)
-    return (outs.float() * weights[..., None]).sum(0).to(query.dtype)
+    return (outs * weights[..., None]).sum(0).to(query.dtype)
 
 
 def _part(
@@ -129,4 +130,4 @@ def _plain(
         scores = scores + mask
     lse = torch.logsumexp(scores, -1)
     weights = torch.exp(scores - lse[..., None])
-    return torch.matmul(weights, values.float()).to(query.dtype), lse
+    return torch.matmul(weights, values.float()), lse
