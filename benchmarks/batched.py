@@ -50,7 +50,7 @@ class Batched:
 
     @torch.inference_mode()
     def few_shot(self, work: FewShot) -> Outcome:
-        """One batch for each question: its rows are the choices. Larger batches are not faster on a CPU."""
+        """One batch for each question: its rows are the choices."""
         picks = []
         for question in work.questions:
             full, start = self._words.boundary(work.shots + question, work.choices)

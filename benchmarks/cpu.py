@@ -1,6 +1,6 @@
 """The benchmarks on a CPU: workloads of language-model programs, ours beside what else one can do with transformers.
 
-    python -m benchmarks.cpu [--only NAME] [--quick] [--runs 3] [--full] [--out benchmarks/results/cpu_NAME.json]
+    python -m benchmarks.cpu [--only NAME] [--quick] [--runs 3] [--full] [--chunk-tokens N] [--out FILE]
 
 All contestants use one live module (smollm2, float32), the same texts and the same threads, one after the other in
 one process; all generate the same number of tokens, with the end token ruled out. Where generation is greedy, what
@@ -32,10 +32,22 @@ from benchmarks.loop import Loop
 from benchmarks.measure import Contestant, Measured, Plan, measure
 from benchmarks.optimum import hit_rate, n_gens, needed, optimum
 from benchmarks.ours import Ours
-from benchmarks.overhead import overhead
-from benchmarks.workloads import FULL, NAMES, QUICK, Outcome, SelfConsistency, Sizes, Workload, build, token_counts
+from benchmarks.overhead import chunk_tokens, overhead
+from benchmarks.workloads import (
+    FULL,
+    NAMES,
+    QUICK,
+    WARM_UP,
+    Outcome,
+    SelfConsistency,
+    Sizes,
+    Workload,
+    build,
+    token_counts,
+)
 
-_SHARES = {("few_shot", "loop"): 8, ("few_shot", "batch"): 8}  # minutes for all 32 questions, each like the others
+# These would take minutes for all samples and questions, each of which is the same work as the others.
+_SHARES = {("self_consistency", "loop"): 4, ("few_shot", "loop"): 8, ("few_shot", "batch"): 8}
 _GREEDY_WITH = ("loop", "by_hand")  # contestants whose greedy text must be ours
 
 
@@ -47,14 +59,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from nbsglang.engine.load import load
 
     loaded = load("smollm2")
-    with sgl.Engine(model=loaded.module, tokenizer=loaded.tokenizer, log=sgl.EventLog()) as engine:
+    chunk = options.chunk_tokens
+    with sgl.Engine(model=loaded.module, tokenizer=loaded.tokenizer, log=sgl.EventLog(), chunk_tokens=chunk) as engine:
+        chunk = chunk_tokens(engine)
+        print(f"{options.threads} threads; the engine computes {chunk} prompt tokens a step")
         contestants = enter(engine, loaded.module, loaded.tokenizer)
         plan = Plan(options.runs, shares={} if options.full or options.quick else _SHARES)
         sizes = QUICK if options.quick else FULL
         names = [options.only] if options.only else NAMES
         results = {name: run(name, contestants, loaded.tokenizer, sizes, plan) for name in names}
     if options.out:
-        _write(options.out, {**report.environment(), "workloads": {n: _for_json(r) for n, r in results.items()}})
+        _write(
+            options.out,
+            {**report.environment(), "chunk_tokens": chunk, "workloads": {n: _for_json(r) for n, r in results.items()}},
+        )
     print(f"\n{time.perf_counter() - begun:.0f} s in all\n\n{report.table(results)}")
 
 
@@ -71,7 +89,7 @@ def enter(engine: sgl.Engine, module: Any, tokenizer: Any) -> list[Contestant]:
 
 def run(name: str, contestants: Sequence[Contestant], tokenizer: Any, sizes: Sizes, plan: Plan) -> dict[str, Any]:
     """One workload with all contestants: their times, the hit rate and its optimum, what was compared."""
-    workload, small = build(name, tokenizer, sizes), build(name, tokenizer, QUICK, seed=1)
+    workload, small = build(name, tokenizer, sizes), build(name, tokenizer, WARM_UP, seed=1)
     print(f"\n{name}: tokens {dict(token_counts(workload, tokenizer))}, generated {workload.n_generated}", flush=True)
     measured: dict[str, Measured] = {}
     for contestant in contestants:
@@ -81,7 +99,12 @@ def run(name: str, contestants: Sequence[Contestant], tokenizer: Any, sizes: Siz
         print(f"  {contestant.name:9}{done.seconds:8.2f} s{first}   [{runs}]", flush=True)
     ours = contestants[0]
     assert isinstance(ours, Ours)
-    result = {"contestants": {n: _times(m) for n, m in measured.items()}, **_rates(ours, workload, tokenizer)}
+    prompts = needed(workload, measured[ours.name].outcome, tokenizer)
+    result: dict[str, Any] = {
+        "contestants": {n: _times(m) for n, m in measured.items()},
+        "hit_rate": hit_rate(ours.counters, prompts, n_gens(workload)),
+        "optimum": optimum(prompts),
+    }
     print(f"  hit rate {result['hit_rate']:.2%}, optimum {result['optimum']:.2%}")
     result["equal"] = compare(name, workload, contestants, measured)
     if name == "plain":
@@ -112,16 +135,6 @@ def compare(
     return equal
 
 
-def _rates(ours: Ours, workload: Workload, tokenizer: Any) -> dict[str, float]:
-    """Of one more run from a cold cache, whose counters are read before and after."""
-    ours.reset()
-    before = ours.engine.stats()
-    outcome = getattr(ours, workload.kind)(workload)
-    prompts = needed(workload, outcome, tokenizer)
-    rate = hit_rate(before, ours.engine.stats(), prompts, n_gens(workload))
-    return {"hit_rate": rate, "optimum": optimum(prompts)}
-
-
 def _times(measured: Measured) -> dict[str, Any]:
     first = measured.outcome.first_token_s
     return {
@@ -147,9 +160,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cpu", description="Benchmarks on a CPU")
     parser.add_argument("--only", choices=NAMES, help="one workload")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: to see that it runs, not how fast")
-    parser.add_argument("--full", action="store_true", help="loop and batch answer all questions of few_shot, not 1/8")
+    parser.add_argument("--full", action="store_true", help="loop and batch do whole workloads, not a part")
     parser.add_argument("--runs", type=int, default=3, help="of each contestant; the median counts")
     parser.add_argument("--threads", type=int, default=psutil.cpu_count(logical=False) or 1, help="of torch")
+    parser.add_argument("--chunk-tokens", type=int, help="of the engine; it chooses by a measurement if not given")
     parser.add_argument("--out", type=Path, help="a JSON file to write")
     return parser.parse_args(arguments)
 

@@ -81,14 +81,15 @@ class Guided:
         return Outcome(tuple(str(state["pick"]) for state in states), 0)
 
     def _gen(self, prompt: str, new: int, temperature: float) -> tuple[str, int]:
-        """`new` tokens, and how many they are. The pattern keeps the end token away, as no text is so long.
+        """`new` tokens and their number. The pattern keeps the end token away, as no text is so long.
 
-        What guidance reports as output tokens also counts passes over the prompt. Its cache lacks the last token only.
+        Their number is taken from guidance's own limit: its passes are more by one or two for each text, as it takes
+        the prompt's last token back and generates it anew. Fewer passes mean that it ended too soon.
         """
         gen = self._guidance.gen("text", regex=rf"(?s:.{{{40 * new},}})", max_tokens=new, temperature=temperature)
         state = self._lm + prompt + gen
-        n_prompt = len(self._engine.tokenizer.encode(prompt.encode()))
-        return str(state["text"]), len(self._engine._cached_token_ids) + 1 - n_prompt
+        n_passes = int(state._get_usage().output_tokens)
+        return str(state["text"]), min(new, n_passes)
 
 
 def _outcome(made: list[tuple[str, int]]) -> Outcome:

@@ -54,11 +54,12 @@ def n_tokens(prompts: list[Needed]) -> int:
     return sum(len(prompt.ids) for prompt in prompts)
 
 
-def hit_rate(before: Mapping[str, float], after: Mapping[str, float], prompts: list[Needed], n_gens: int) -> float:
+def hit_rate(counters: tuple[Mapping[str, float], Mapping[str, float]], prompts: list[Needed], n_gens: int) -> float:
     """The hit rate between two readings of the engine's counters.
 
     `computed_tokens` also has the generated ones, each but the last of its text, which is never computed.
     """
+    before, after = counters
     n_generated = after["generated_tokens"] - before["generated_tokens"]
     n_computed = after["computed_tokens"] - before["computed_tokens"] - (n_generated - n_gens)
     return 1 - n_computed / n_tokens(prompts)

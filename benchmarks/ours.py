@@ -54,6 +54,7 @@ class Ours:
 
     def __init__(self, engine: sgl.Engine) -> None:
         self.engine = engine
+        self.counters: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {})  # before and after the last run
 
     def reset(self) -> None:
         """Empty the KV cache."""
@@ -88,5 +89,6 @@ class Ours:
         return self._outcome(before, tuple(state["text"] for state in states), states[0].stats["first_token_seconds"])
 
     def _outcome(self, before: Mapping[str, float], texts: tuple[str, ...], first: float | None = None) -> Outcome:
-        n = int(self.engine.stats()["generated_tokens"] - before["generated_tokens"])
-        return Outcome(texts, n, first)
+        after = self.engine.stats()
+        self.counters = (before, after)
+        return Outcome(texts, int(after["generated_tokens"] - before["generated_tokens"]), first)

@@ -46,6 +46,7 @@ class Sizes:
 
 FULL = Sizes()
 QUICK = Sizes(120, 4, 80, 4, 16, 2, 24, 60, 3, 10, 8, 4, 32, 8)
+WARM_UP = Sizes(120, 4, 80, 1, 40, 1, 24, 60, 4, 20, 10, 4, 64, 4)
 
 
 @dataclass(frozen=True, slots=True)

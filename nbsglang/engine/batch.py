@@ -11,13 +11,12 @@ Not here: tensors (`attend.py`) and the choice of what to compute (`scheduler.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from nbsglang.engine.radix import RadixNode
 from nbsglang.engine.request import Request
 
 Ints = npt.NDArray[np.int32]
@@ -58,18 +57,12 @@ class _Part(NamedTuple):
     positions: Ints
 
 
-class _Shared:
-    """A run of tree nodes that the same requests read."""
+class _Run(NamedTuple):
+    """Keys that several requests of the batch read, from position `start` on: int32 [n] slots."""
 
-    def __init__(self, start: int) -> None:
-        self.start = start
-        self.nodes: list[RadixNode] = []
-        self.requests: list[int] = []
-
-    @cached_property
-    def slots(self) -> Ints:
-        """Slots of the whole run, int32 [n]; asked for only when `nodes` is complete."""
-        return np.concatenate([node.slots for node in self.nodes])
+    start: int
+    slots: Ints
+    requests: tuple[int, ...]
 
 
 def pack(requests: Sequence[Request], min_shared: int = 32) -> Batch:
@@ -78,7 +71,7 @@ def pack(requests: Sequence[Request], min_shared: int = 32) -> Batch:
     starts = np.cumsum([0, *(stop - start for start, stop in spans)])
     rows = [np.arange(starts[i], starts[i + 1], dtype=np.int32) for i in range(len(requests))]
     shared = _shared_runs(requests, min_shared)
-    parts = [_own_part(r, rows[i], shared[i]) for i, r in enumerate(requests)]
+    parts = [_own_part(i, r, rows[i], shared) for i, r in enumerate(requests)]
     work, n_levels = _levels([*_shared_work(shared, rows), *_own_work(parts)], int(starts[-1]))
     return Batch(
         ids=np.concatenate([r.row[a:b] for r, (a, b) in zip(requests, spans, strict=True)]).astype(np.int64),
@@ -92,50 +85,42 @@ def pack(requests: Sequence[Request], min_shared: int = 32) -> Batch:
     )
 
 
-def _shared_runs(requests: Sequence[Request], min_shared: int) -> list[list[_Shared]]:
-    """For each request the shared runs on its path, from the root down."""
+def _shared_runs(requests: Sequence[Request], min_shared: int) -> list[_Run]:
+    """The runs of tree nodes that the same two or more requests read, if long enough, parents before children."""
     paths = [r.node.path() if r.node else [] for r in requests]
-    n_readers: dict[int, int] = {}
-    for path in paths:
-        for node in path:
-            n_readers[node.id] = n_readers.get(node.id, 0) + 1
-    runs: dict[int, _Shared] = {}  # by the id of the run's first node
-    result: list[list[_Shared]] = []
+    readers: dict[int, list[int]] = {}
     for i, path in enumerate(paths):
-        mine: list[_Shared] = []
-        position, previous = 0, 0
         for node in path:
-            readers = n_readers[node.id]
-            if readers < 2:
-                break
-            if readers != previous:  # readers only shrink on the way down: equal counts mean equal readers
-                mine.append(runs.setdefault(node.id, _Shared(position)))
-                mine[-1].requests.append(i)
-            if mine[-1].requests[0] == i:  # the first reader describes the run
-                mine[-1].nodes.append(node)
-            position += len(node.key)
-            previous = readers
-        result.append(mine)
-    return [[run for run in mine if sum(len(n.key) for n in run.nodes) >= min_shared] for mine in result]
+            readers.setdefault(node.id, []).append(i)
+    runs = []
+    for i, path in enumerate(paths):
+        position = 0
+        # Readers only become fewer on the way down, so neighbours with as many have the same; the first describes it.
+        for n, nodes in groupby(path, key=lambda node: len(readers[node.id])):
+            chain = list(nodes)
+            slots = np.concatenate([node.slots for node in chain])
+            if n > 1 and readers[chain[0].id][0] == i and len(slots) >= min_shared:
+                runs.append(_Run(position, slots, tuple(readers[chain[0].id])))
+            position += len(slots)
+    return runs
 
 
-def _shared_work(shared: list[list[_Shared]], rows: list[Ints]) -> list[Work]:
-    runs = {id(run): run for mine in shared for run in mine}
+def _shared_work(shared: list[_Run], rows: list[Ints]) -> list[Work]:
     work = []
-    for run in runs.values():
+    for run in shared:
         queries = np.concatenate([rows[i] for i in run.requests])
-        slots = run.slots
-        positions = np.arange(run.start, run.start + len(slots), dtype=np.int32)
-        work.append(Work(queries[None], slots[None], positions[None], 0, True))
+        positions = np.arange(run.start, run.start + len(run.slots), dtype=np.int32)
+        work.append(Work(queries[None], run.slots[None], positions[None], 0, True))
     return work
 
 
-def _own_part(request: Request, rows: Ints, shared: list[_Shared]) -> _Part:
-    """What is left of the request's context without the shared runs, its new tokens included."""
+def _own_part(i: int, request: Request, rows: Ints, shared: list[_Run]) -> _Part:
+    """What is left of the context of request `i` without the shared runs, its new tokens included."""
     n_context = request.n_computed + request.n_planned
     own = np.ones(n_context, bool)
     for run in shared:
-        own[run.start : run.start + len(run.slots)] = False
+        if i in run.requests:
+            own[run.start : run.start + len(run.slots)] = False
     positions = np.flatnonzero(own).astype(np.int32)
     return _Part(rows, request.slots[positions], positions)
 

@@ -6,11 +6,11 @@ Not here: sizes that depend on the model and the machine; `engine.py` works them
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from nbsglang.errors import UsageError
 
-_POLICIES = ("prefix", "fcfs", "random", "dfs_weight")
+Policy = Literal["prefix", "fcfs", "random", "dfs_weight"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,14 @@ class Config:
     kv_memory: float | None = None
     max_batch: int | Literal["auto"] = "auto"
     chunk_tokens: int | None = None
-    policy: Literal["prefix", "fcfs", "random", "dfs_weight"] = "prefix"
+    policy: Policy = "prefix"
     caching: bool = True
     lookahead: int = 64
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.policy not in _POLICIES:
-            raise UsageError(f"policy={self.policy!r} is unknown; choose one of {', '.join(_POLICIES)}")
+        if self.policy not in get_args(Policy):
+            raise UsageError(f"policy={self.policy!r} is unknown; choose one of {', '.join(get_args(Policy))}")
         if self.kv_tokens is not None and self.kv_tokens < 2:
             raise UsageError(f"kv_tokens={self.kv_tokens}: the pool must hold at least 2 tokens")
         if self.kv_memory is not None and not 0 < self.kv_memory <= 1:

@@ -92,10 +92,19 @@ def torch_dtype(dtype: torch.dtype | str, device: torch.device) -> torch.dtype:
 
 
 def _check_config(path: Path, name: str) -> None:
-    """Refuse a model that brings its own code, unless transformers has code of its own for it."""
+    """Refuse a model that brings its own code, unless transformers has code of its own for it.
+
+    Refuse as well one whose config leads to other weight files than those that `locate` has looked at.
+    """
     if path.is_file():  # GGUF holds no code
         return
     config = read_json(path / "config.json")
+    # transformers obeys both: the second can hide the first behind another name.
+    if leading := [key for key in ("transformers_weights", "attribute_map") if config.get(key)]:
+        raise ModelRefused(
+            f"the config.json of {name} sets {leading[0]}, which can lead to weights that are pickled; nbsglang reads "
+            f"{WEIGHTS}, or what {INDEX} names. Remove it if the weights are there"
+        )
     if "auto_map" in config and config.get("model_type") not in CONFIG_MAPPING:
         raise ModelRefused(_foreign(name, f"its config.json names code in auto_map ({config['auto_map']})"))
 

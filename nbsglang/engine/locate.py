@@ -93,6 +93,8 @@ def _folder(path: Path, allow_pickle: bool) -> Path:
         what = "adapter_config.json" in names and "it holds an adapter: load its base model and apply it with peft"
         what = what or (guffs and f"name one of its files: {', '.join(guffs)}") or "config.json is missing"
         raise ModelNotFound(f"the folder {path} holds no model: {what}")
+    if INDEX in names:
+        _shards(path / INDEX)
     if names & {INDEX, WEIGHTS}:
         return path
     pickled = sorted(name for name in names if name.endswith((".bin", ".pt", ".pth", ".pkl", ".ckpt")))
@@ -104,6 +106,8 @@ def _folder(path: Path, allow_pickle: bool) -> Path:
             "code. Save the model again as safetensors (module.save_pretrained), or, if you trust the file, pass "
             "allow_pickle=True"
         )
+    if _PICKLED_INDEX in names:
+        _shards(path / _PICKLED_INDEX)
     return path
 
 
@@ -138,14 +142,34 @@ def _snapshot(model: str, files: list[str]) -> str:
 def _weight_files(folder: Path, index: str, single: str) -> list[str]:
     if not (folder / index).is_file():
         return [single]
-    return [index, *sorted(set(read_json(folder / index)["weight_map"].values()))]
+    return [index, *_shards(folder / index)]
+
+
+def _shards(index: Path) -> list[str]:
+    """The weight files that the index names: files beside it, and for an index of safetensors nothing else.
+
+    transformers unpickles whatever does not end in .safetensors, whichever index names it.
+    """
+    named = read_json(index).get("weight_map")
+    if not isinstance(named, dict) or not named or not all(isinstance(shard, str) for shard in named.values()):
+        raise ModelError(f"{index} has no weight_map that says in which files the weights are")
+    shards: list[str] = sorted(set(named.values()))
+    for shard in shards:
+        if set(shard) & set("/\\:"):
+            raise ModelRefused(f"{index} names {shard!r}, which is not the plain name of a file beside it")
+        if index.name == INDEX and not shard.endswith(".safetensors"):
+            raise ModelRefused(
+                f"{index} names {shard!r}, which would be read as a pickle, and to read a pickle can run code. "
+                "Save the model again as safetensors (module.save_pretrained)"
+            )
+    return shards
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in the file. Raises ModelError when there is none."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}") from error
     if not isinstance(value, dict):
         raise ModelError(f"{path} does not hold a JSON object")

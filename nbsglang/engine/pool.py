@@ -28,8 +28,6 @@ class KVPool:
     """Keys and values of `n_slots` tokens, slots 1 .. n_slots; slot 0 is scratch for padding."""
 
     def __init__(self, shapes: tuple[LayerShape, ...], n_slots: int, dtype: torch.dtype, device: torch.device) -> None:
-        self.n_slots = n_slots
-
         def make(n_heads: int, dim: int) -> torch.Tensor:
             # zeros, not empty: padding reads slot 0, and 0 x NaN is NaN; the system maps zero pages lazily
             return torch.zeros(n_slots + 1, n_heads, dim, dtype=dtype, device=device)

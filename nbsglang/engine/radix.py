@@ -85,6 +85,7 @@ class RadixTree:
         self._emit = emit
         self._next_id = 1
         self._tick = 0
+        self._n_nodes = 0
         self._leaves: list[tuple[int, int, RadixNode]] = []  # heap; stale entries are skipped when popped
 
     @property
@@ -229,6 +230,7 @@ class RadixTree:
         node.writer = request
         parent.children[int(key[0])] = node
         self.n_tokens += len(key)
+        self._n_nodes += 1
         self._emit(NodeAdded(node.id, parent.id, tuple(key.tolist()), node.tick, request))
         return node
 
@@ -247,6 +249,7 @@ class RadixTree:
         upper = RadixNode(self._next_id, node.key[:at].copy(), node.slots[:at].copy(), node.parent, node.tick)
         self._next_id += 1
         upper.locks = node.locks
+        self._n_nodes += 1
         node.writer = -1
         upper.children[int(node.key[at])] = node
         node.parent.children[int(node.key[0])] = upper
@@ -266,6 +269,10 @@ class RadixTree:
     def _offer(self, node: RadixNode) -> None:
         if node.parent is not None and not node.children and node.locks == 0:
             heapq.heappush(self._leaves, (node.tick, node.id, node))
+        if len(self._leaves) > 2 * self._n_nodes + 64:  # without eviction nothing else would drop stale entries
+            leaves = (n for n in self.nodes() if not n.children and n.locks == 0)
+            self._leaves = [(n.tick, n.id, n) for n in leaves]
+            heapq.heapify(self._leaves)
 
     def _remove(self, node: RadixNode) -> Ints:
         parent = node.parent
@@ -273,6 +280,7 @@ class RadixTree:
         del parent.children[int(node.key[0])]
         node.parent = None
         self.n_tokens -= len(node.key)
+        self._n_nodes -= 1
         self._emit(NodeEvicted(node.id, len(node.key)))
         self._offer(parent)
         return node.slots

@@ -94,11 +94,6 @@ class Request:
         return self.goal - self.n_computed
 
     @property
-    def hit_limit(self) -> int:
-        """The longest useful prefix hit: a token whose logits are wanted must be computed."""
-        return self.want_from
-
-    @property
     def ended(self) -> bool:
         """Finished, failed or aborted."""
         return self.t_finished > 0

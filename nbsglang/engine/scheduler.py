@@ -13,14 +13,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
-from nbsglang.engine.radix import Match, RadixNode, RadixTree, common_prefix
+from nbsglang.engine.config import Policy
+from nbsglang.engine.radix import Ints, Match, RadixTree, common_prefix
 from nbsglang.engine.request import Request
 from nbsglang.engine.slots import SlotList
 from nbsglang.events import Admitted, Body, Preempted
-
-Policy = Literal["prefix", "fcfs", "random", "dfs_weight"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,7 @@ class Scheduler:
         self.limits = limits
         self.waiting: list[Request] = []  # by arrival, preempted ones at their old place
         self.running: list[Request] = []  # by admission: the last is the youngest
+        self.n_preempted = 0
         self._policy = policy
         self._emit = emit
         self._caching = caching
@@ -102,10 +101,11 @@ class Scheduler:
     def _admit(self, budget: int) -> None:
         if not self.waiting or budget <= 0 or len(self.running) >= self.limits.max_batch:
             return
-        order = self._order(self.waiting[: self.limits.window])
+        matched = {r.id: self._match(r).n for r in self.waiting[: self.limits.window]}
+        order = self._order(self.waiting[: self.limits.window], matched)
         n_later: dict[int, int] = {}  # how many admissions of this step overtook a request, by id
         while order and budget > 0 and len(self.running) < self.limits.max_batch:
-            request = self._next(order, n_later)
+            request = self._next(order, matched, n_later)
             if request is None or not self._fits(request):
                 break
             order.remove(request)
@@ -116,29 +116,13 @@ class Scheduler:
         for request in self.waiting:
             request.n_passed += n_later.get(request.id, 0)
 
-    def _next(self, order: list[Request], n_later: dict[int, int]) -> Request | None:
+    def _next(self, order: list[Request], matched: dict[int, int], n_later: dict[int, int]) -> Request | None:
         """The first of `order` that may start now; the oldest, once it was passed over too often."""
         oldest = min(order, key=lambda r: r.id)
         if oldest.n_passed + n_later.get(oldest.id, 0) >= self.limits.max_passed:
             return oldest
-        if not self._caching:
-            return order[0]
-        return next((request for request in order if not self._waits_for_prefix(request)), None)
-
-    def _waits_for_prefix(self, request: Request) -> bool:
-        """A running request is computing a longer prefix of it than the tree has."""
-        leaders = [r for r in self.running if r.n_computed < r.n_prompt - 1]
-        if not leaders:
-            return False
-        tokens = request.tokens[: request.hit_limit]
-        n = self.tree.match(tokens).n
-        if n >= len(tokens):
-            return False
-        for leader in leaders:
-            prompt = leader.row[: leader.n_prompt]
-            if n < len(prompt) and prompt[n] == tokens[n] and common_prefix(prompt, tokens) > n:
-                return True
-        return False
+        leaders = [r for r in self.running if r.n_computed < r.n_prompt - 1] if self._caching else []
+        return next((r for r in order if not _waits_for_prefix(r, matched[r.id], leaders)), None)
 
     def _fits(self, request: Request) -> bool:
         """Whether the pool can hold it beside what the running requests will still need."""
@@ -151,8 +135,7 @@ class Scheduler:
 
     def _start(self, request: Request, budget: int) -> int:
         """Admit: lock its prefix, plan its first chunk. Returns how much of the budget that takes."""
-        tokens = request.tokens[: request.hit_limit if self._caching else 0]
-        node, slots = self.tree.lock_prefix(tokens, request.id)
+        node, slots = self.tree.lock_prefix(self._cacheable(request), request.id)
         request.node = node
         request.n_tree = request.n_computed = len(slots)
         request.slots[: len(slots)] = slots
@@ -166,31 +149,32 @@ class Scheduler:
             self._reserve(request, n)
         return n
 
-    def _match(self, request: Request) -> Match:
-        return self.tree.match(request.tokens[: request.hit_limit if self._caching else 0])
+    def _cacheable(self, request: Request) -> Ints:
+        """The tokens that may come from the cache: one whose logits are wanted must be computed."""
+        return request.tokens[: request.want_from if self._caching else 0]
 
-    def _order(self, waiting: list[Request]) -> list[Request]:
+    def _match(self, request: Request) -> Match:
+        return self.tree.match(self._cacheable(request))
+
+    def _order(self, waiting: list[Request], matched: dict[int, int]) -> list[Request]:
         if self._policy == "random":
             return self._random.sample(waiting, len(waiting))
         if self._policy == "fcfs" or not self._caching:
             return list(waiting)
-        matches = {r.id: self._match(r) for r in waiting}
         if self._policy == "dfs_weight":
-            return self._by_weight(waiting, matches)
-        return sorted(waiting, key=lambda r: -matches[r.id].n)
+            return self._by_weight(waiting)
+        return sorted(waiting, key=lambda r: -matched[r.id])
 
-    def _by_weight(self, waiting: list[Request], matches: dict[int, Match]) -> list[Request]:
+    def _by_weight(self, waiting: list[Request]) -> list[Request]:
         """Depth-first through the tree, subtrees with more waiting requests first."""
+        paths = {r.id: self._match(r).node.path() for r in waiting}
         weight: dict[int, int] = {}
-        for match in matches.values():
-            node: RadixNode | None = match.node
-            while node is not None:
+        for path in paths.values():
+            for node in path:
                 weight[node.id] = weight.get(node.id, 0) + 1
-                node = node.parent
 
         def key(request: Request) -> tuple[tuple[int, int], ...]:
-            path = matches[request.id].node.path()
-            return (*((-weight[node.id], node.id) for node in path), (1, 0))
+            return (*((-weight[node.id], node.id) for node in paths[request.id]), (1, 0))
 
         return sorted(waiting, key=key)
 
@@ -227,6 +211,7 @@ class Scheduler:
 
     def preempt(self, request: Request) -> None:
         """Take a running request's memory back and queue it again, before all that arrived later."""
+        self.n_preempted += 1
         self._emit(Preempted(request.id, request.call_id, request.n_computed))
         self._give_back(request)
         self.running.remove(request)
@@ -285,3 +270,16 @@ class Scheduler:
         assert self.tree.n_locked == sum(len(n.key) for n in self.tree.nodes() if n.locks)
         if not self.running:
             assert self.tree.n_locked == 0, "locks are left without a running request"
+
+
+def _waits_for_prefix(request: Request, n_matched: int, leaders: list[Request]) -> bool:
+    """One of `leaders`, which compute their prompts, is computing a longer prefix of the request than the tree has."""
+    tokens = request.tokens[: request.want_from]
+    if n_matched >= len(tokens):
+        return False
+    for leader in leaders:
+        prompt = leader.row[: leader.n_prompt]
+        differs_at_once = n_matched >= len(prompt) or prompt[n_matched] != tokens[n_matched]
+        if not differs_at_once and common_prefix(prompt, tokens) > n_matched:
+            return True
+    return False
