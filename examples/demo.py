@@ -54,7 +54,7 @@ def main() -> None:
             console.print(Text(f"{aspect:8} {points}/5  {verdict}"))
         chances = state.get_meta_info("decision")["probabilities"]
         console.print(Text(f"print it? {state['decision']} (probabilities of Yes and No: {chances})"))
-        view = fold(log.since(), source=engine.name)
+        view = fold(log.since(), source=engine.source)
         console.rule("the radix tree of the KV cache")
         console.print(tree_text(view, width=console.width))
         console.rule("the numbers")

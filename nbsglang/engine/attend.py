@@ -9,7 +9,7 @@ Not here: the arithmetic (`kernels/attention.py`) and the model (`model.py`).
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -21,6 +21,15 @@ from nbsglang.kernels.attention import HIDDEN, Part, attention
 NAME = "nbsglang"  # of our function in transformers' AttentionInterface
 
 
+class Form(NamedTuple):
+    """How a layer attends: factor of the scores, window in tokens, bound of the scores, scores without a value."""
+
+    scale: float
+    window: int | None = None
+    softcap: float | None = None
+    sinks: torch.Tensor | None = None
+
+
 class Attending(Protocol):
     """What travels as `forward=`."""
 
@@ -30,10 +39,7 @@ class Attending(Protocol):
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
-        scale: float,
-        window: int | None,
-        softcap: float | None,
-        sinks: torch.Tensor | None,
+        form: Form,
     ) -> torch.Tensor:
         """Attend in one layer: [heads, rows, dim] each; returns [heads, rows, v_dim]."""
         ...
@@ -57,7 +63,7 @@ def attend(
         raise RuntimeError(f"{type(module).__name__} drops keyword arguments, so the KV cache cannot reach it")
     scale = scaling if scaling is not None else 1.0 / math.sqrt(query.shape[-1])
     layer = int(getattr(module, "layer_idx", -1))
-    out = forward.attend(layer, query[0], key[0], value[0], scale, sliding_window, softcap, s_aux)
+    out = forward.attend(layer, query[0], key[0], value[0], Form(scale, sliding_window, softcap, s_aux))
     return out.transpose(0, 1)[None].contiguous(), None
 
 
@@ -73,10 +79,7 @@ class Probe:
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
-        scale: float,
-        window: int | None,
-        softcap: float | None,
-        sinks: torch.Tensor | None,
+        form: Form,
     ) -> torch.Tensor:
         """Note the shapes; the result has the right shape and no meaning."""
         self.shapes.append((layer, LayerShape(key.shape[0], key.shape[2], value.shape[2])))
@@ -100,19 +103,16 @@ class Forward:
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
-        scale: float,
-        window: int | None,
-        softcap: float | None,
-        sinks: torch.Tensor | None,
+        form: Form,
     ) -> torch.Tensor:
         """Store and attend; see `Attending`."""
         k_pool, v_pool = self._pool.k[layer], self._pool.v[layer]
         k_pool.index_copy_(0, self._slots, key.transpose(0, 1).to(k_pool.dtype))
         v_pool.index_copy_(0, self._slots, value.transpose(0, 1).to(v_pool.dtype))
-        if window not in self._parts:
-            self._parts[window] = [self._part(item, window) for item in self._batch.work]
-        parts = self._parts[window]
-        return attention(query, k_pool, v_pool, parts, self._batch.n_levels, scale, softcap, sinks)
+        if form.window not in self._parts:
+            self._parts[form.window] = [self._part(item, form.window) for item in self._batch.work]
+        parts, n_levels = self._parts[form.window], self._batch.n_levels
+        return attention(query, k_pool, v_pool, parts, n_levels, form.scale, form.softcap, form.sinks)
 
     def _part(self, work: Work, window: int | None) -> Part:
         slots = work.slots

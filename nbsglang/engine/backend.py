@@ -1,8 +1,6 @@
-"""Calls to requests and back: prompts become ids, ends of requests become replies in the caller's inbox.
+"""The calls in flight: which requests belong to which, and replies for the callers' inboxes.
 
-Encoding and compiling happen on the caller's thread, delivery on the engine's.
-
-Not here: what the engine does with a request (`core.py`), the public object (`engine.py`).
+Not here: how a call becomes requests (`intake.py`), what the engine does with them (`core.py`).
 """
 
 from __future__ import annotations
@@ -10,42 +8,29 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from nbsglang.calls import (
     Call,
     ChoiceScore,
     Chunk,
     Completion,
-    Constraint,
     Failure,
-    GenCall,
     Inbox,
-    Prompt,
     Reply,
-    SamplingParams,
     ScoreCall,
-    Text,
     TokenLogprob,
     Usage,
 )
 from nbsglang.engine.core import Output
-from nbsglang.engine.grammar.matcher import Matcher
-from nbsglang.engine.prompt import Renderer
-from nbsglang.engine.radix import common_prefix
-from nbsglang.engine.request import Ints, Request
-from nbsglang.engine.sampler import uniform
-from nbsglang.engine.stops import StopMatcher
+from nbsglang.engine.request import Request
 from nbsglang.engine.tokenizer import Tokenizer
-from nbsglang.errors import BackendClosed, Cancelled, PromptTooLong, UsageError
-from nbsglang.events import Control
+from nbsglang.errors import BackendClosed, Cancelled, UsageError
 
 if TYPE_CHECKING:
-    from nbsglang.engine.grammar.external import Compiler
+    pass
 
 
 @dataclass(slots=True)
@@ -60,23 +45,10 @@ class Entry:
 
 
 class Desk:
-    """Keeps the calls in flight; a prompt with its answer has at most `n_context` and `n_slots` tokens."""
+    """Keeps the calls in flight. Every method is safe from any thread."""
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        renderer: Renderer,
-        emit: Callable[[Control], object],
-        n_context: int,
-        n_slots: int,
-        seed: int,
-    ) -> None:
+    def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._renderer = renderer
-        self._emit = emit
-        self._compiler: Compiler | None = None  # made at the first constraint: it reads the whole vocabulary
-        self._n_context, self._n_slots = n_context, n_slots
-        self._seed = seed
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
         self._ids = itertools.count(1)
@@ -84,9 +56,8 @@ class Desk:
 
     # ------------------------------------------------------------------------------------- calls come in
 
-    def open(self, call: Call, inbox: Inbox) -> list[Request]:
-        """Make the requests of a call and remember it. Raises when the call cannot be served."""
-        requests = self._score_requests(call) if isinstance(call, ScoreCall) else self._gen_requests(call)
+    def open(self, call: Call, inbox: Inbox, requests: list[Request]) -> None:
+        """Remember a call and number its requests. Raises BackendClosed, or UsageError for an id that is in use."""
         entry = Entry(call, inbox, requests, len(requests))
         with self._lock:
             if self._closed is not None:
@@ -96,92 +67,6 @@ class Desk:
             for request in requests:
                 request.id = next(self._ids)  # arrival order, also between threads
             self._entries[call.call_id] = entry
-        return requests
-
-    def _gen_requests(self, call: GenCall) -> list[Request]:
-        params = call.sampling
-        check_sampling(params)
-        ids = self._encode(call.prompt)
-        max_new = min(params.max_tokens, self._room(ids))
-        scored_from = call.logprobs.prompt_start if call.logprobs else None
-        last = len(ids) if params.max_tokens == 0 else len(ids) - 1
-        seed = params.seed if params.seed is not None else self._draw_seed()
-        return [
-            Request(
-                id=0,
-                call_id=call.call_id,
-                row=np.resize(ids, len(ids) + min(max_new, 256)),
-                n_tokens=len(ids),
-                want_from=last if scored_from is None or place else min(last, max(scored_from - 1, 0)),
-                max_new=max_new,
-                sampling=params,
-                seed=seed,
-                eos_ids=frozenset(self._tokenizer.eos_ids),
-                matcher=self._compile(call.constraint) if call.constraint else None,
-                stops=StopMatcher(params.stop, params.stop_regex) if params.stop or params.stop_regex else None,
-                detokenizer=self._tokenizer.detokenizer() if max_new else None,
-                streams=call.stream,
-                n_top=call.logprobs.top if call.logprobs else None,
-                place=place,
-            )
-            for place in range(params.n)
-        ]
-
-    def _compile(self, constraint: Constraint) -> Matcher:
-        from nbsglang.engine.grammar.external import Compiler  # loads llguidance: only for who uses it
-
-        with self._lock:
-            if self._compiler is None:
-                words = self._tokenizer
-                self._compiler = Compiler(words.bytes_table, words.eos_ids, words.special_ids)
-            compiler = self._compiler
-        return compiler.compile(constraint)
-
-    def _score_requests(self, call: ScoreCall) -> list[Request]:
-        """One request for each choice, then, if asked for, one for each choice without the prompt."""
-        if not call.choices:
-            raise UsageError("select needs at least one choice")
-        if "" in call.choices:
-            raise UsageError('a choice is the empty string ""; give every choice some text')
-        prompt = self._encode(call.prompt, may_be_empty=True)
-        full = [self._encode((*call.prompt, Text(choice))) for choice in call.choices]
-        start = min(common_prefix(prompt, ids) for ids in full)
-        start = min(start, *(len(ids) - 1 for ids in full))
-        if start == 0:
-            raise UsageError("select needs some text before its choices: the first token has no probability")
-        requests = [self._score_request(call.call_id, ids, start) for ids in full]
-        if call.unconditional:
-            before = np.array(self._tokenizer.bos_ids or self._tokenizer.eos_ids[:1], np.int32)
-            alone = [np.concatenate([before, ids[start:]]) for ids in full]
-            requests += [self._score_request(call.call_id, ids, max(len(before), 1)) for ids in alone]
-        return requests
-
-    def _score_request(self, call_id: str, ids: Ints, start: int) -> Request:
-        self._room(ids[:-1])
-        return Request(0, call_id, ids, len(ids), start - 1, 0, SamplingParams(max_tokens=0), 0)
-
-    def _encode(self, prompt: Prompt, may_be_empty: bool = False) -> Ints:
-        encoded = self._renderer.encode(prompt)
-        if encoded.anew is not None:
-            self._emit(Control("prompt encoded anew", f"the chat template rewrites it from token {encoded.anew} on"))
-        ids = np.array(encoded.ids, np.int32)
-        if not len(ids) and not may_be_empty:
-            raise UsageError("the prompt is empty and the model has no BOS token: give it some text")
-        return ids
-
-    def _room(self, ids: Ints) -> int:
-        """How many tokens may follow."""
-        longest = min(self._n_context, self._n_slots)
-        if len(ids) >= longest:
-            limit = "the model's context" if self._n_context <= self._n_slots else "the KV pool (kv_tokens)"
-            raise PromptTooLong(f"the prompt has {len(ids)} tokens, but {limit} holds {longest} with the answer")
-        return longest - len(ids)
-
-    def _draw_seed(self) -> int:
-        """A seed for a call that has none: the engine's seed and the number of calls before it decide."""
-        with self._lock:
-            self._seed += 1
-            return int(uniform(self._seed, 0, 0) * (1 << 53))
 
     # ---------------------------------------------------------------------------------- answers go out
 
@@ -210,7 +95,7 @@ class Desk:
                 self.fail(request.call_id, output.error)
                 continue
             if request.streams and output.text:
-                entry.inbox.put(Chunk(request.call_id, output.text, output.ids, request.place))
+                entry.inbox.put(Chunk(request.call_id, output.text, index=request.place))
             if output.ended:
                 entry.n_left -= 1
                 if entry.n_left == 0:
@@ -218,7 +103,9 @@ class Desk:
         return orphans
 
     def _reply(self, entry: Entry) -> None:
-        self.forget(entry.call.call_id)
+        with self._lock:  # only one of a reply and a failure, whoever comes first
+            if self._entries.pop(entry.call.call_id, None) is None:
+                return
         usage = _usage(entry)
         if isinstance(entry.call, ScoreCall):
             scores = _choice_scores(entry.requests, entry.call, self._tokenizer)
@@ -254,23 +141,6 @@ class Desk:
     def n_calls(self) -> int:
         """Calls in flight."""
         return len(self._entries)
-
-
-def check_sampling(params: SamplingParams) -> None:
-    """Raise UsageError for parameters outside of their ranges."""
-    wrong = {
-        "max_tokens must not be negative": params.max_tokens < 0,
-        "min_tokens must be between 0 and max_tokens": not 0 <= params.min_tokens <= params.max_tokens,
-        "n must be at least 1": params.n < 1,
-        "temperature must be 0 (greedy) or more": not params.temperature >= 0,
-        "top_p must be above 0 and at most 1": not 0 < params.top_p <= 1,
-        "top_k must be -1 (off) or at least 1": params.top_k == 0 or params.top_k < -1,
-        "min_p must be between 0 and 1": not 0 <= params.min_p <= 1,
-        "repetition_penalty must be above 0": not params.repetition_penalty > 0,
-    }
-    for message, is_wrong in wrong.items():
-        if is_wrong:
-            raise UsageError(f"{message}: {params}")
 
 
 def _usage(entry: Entry) -> Usage:

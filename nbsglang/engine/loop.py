@@ -1,6 +1,7 @@
 """The engine's thread: takes commands from a mailbox, steps the core while there is work, delivers outputs.
 
-A daemon thread, so that it never keeps a kernel from ending. Whoever closes waits for the current step.
+A daemon thread, so that it never keeps a kernel from ending. It also clears up at its end: a finalizer must not
+take locks or wait, as it may run anywhere.
 
 Not here: what a step does (`core.py`) and what an output means to a call (`backend.py`).
 """
@@ -25,8 +26,8 @@ class Delivery(Protocol):
         """What a step or a command brought."""
         ...
 
-    def crashed(self, why: str, /) -> None:
-        """The loop ends because of an error that nobody handled; `why` is its traceback."""
+    def ended(self, crash: str | None, /) -> None:
+        """The loop has ended; `crash` is the traceback of an error that nobody handled."""
         ...
 
 
@@ -56,31 +57,38 @@ class Loop:
             self._wake.notify()
             return True
 
-    def close(self) -> None:
-        """Stop after the current step, and wait for it unless called from the thread itself."""
+    def stop(self) -> None:
+        """Let the thread end after the current step. Only signals: a finalizer may call it on any thread."""
         with self._wake:
             self._closing = True
             self._wake.notify()
+
+    def join(self) -> None:
+        """Wait for the thread's end, unless called from the thread itself."""
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
     def _main(self) -> None:
+        crash: str | None = None
         try:
-            while True:
-                idle = not self._core.has_work
-                commands = self._take(wait=idle)
-                if commands is None:
-                    return
-                for command in commands:
-                    command(self._core)
-                if self._core.has_work:
-                    if idle:
-                        self._core.wake()
-                    self._delivery.deliver(self._core.step())
+            self._work()
         except BaseException:  # a bug of ours: nobody may wait for ever because of it
-            with self._wake:
-                self._closing = True
-            self._delivery.crashed(traceback.format_exc())
+            crash = traceback.format_exc()
+        self.stop()
+        self._delivery.ended(crash)
+
+    def _work(self) -> None:
+        while True:
+            idle = not self._core.has_work
+            commands = self._take(wait=idle)
+            if commands is None:
+                return
+            for command in commands:
+                command(self._core)
+            if self._core.has_work:
+                if idle:
+                    self._core.wake()
+                self._delivery.deliver(self._core.step())
 
     def _take(self, wait: bool) -> list[Command] | None:
         """The mail that has come; None when the loop is to end."""

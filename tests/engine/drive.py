@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from nbsglang.calls import SamplingParams
+from nbsglang.engine.config import Config
 from nbsglang.engine.core import Core, Output
 from nbsglang.engine.model import Model
 from nbsglang.engine.request import Request
@@ -50,7 +51,7 @@ def make_core(
     def emit(body: object) -> None:
         log.emit("e", body)
 
-    return Core(model(kind), words(), n_slots, limits, policy, emit, caching), log
+    return Core(model(kind), words(), n_slots, limits, Config(policy=policy, caching=caching), emit), log
 
 
 @dataclass

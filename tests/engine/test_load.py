@@ -16,6 +16,7 @@ from torch import nn
 
 from nbsglang.engine import convert
 from nbsglang.engine.load import Loaded, load, torch_device, torch_dtype
+from nbsglang.engine.locate import INDEX
 from nbsglang.errors import ModelError, ModelNotFound, ModelRefused, UsageError
 from tests.tiny import byte_tokenizer, tiny_gguf, tiny_model
 
@@ -37,6 +38,14 @@ def _pickle_only(folder: Path) -> None:
     weights = folder / "model.safetensors"
     torch.save(load_file(weights), folder / "pytorch_model.bin")
     weights.unlink()
+
+
+def _sharded(folder: Path, shard: str, index: str = INDEX) -> None:
+    """Leave the weights to one shard, which the index names; it must exist already when it is not safetensors."""
+    weights = folder / "model.safetensors"
+    weight_map = dict.fromkeys(load_file(weights), shard)
+    (folder / index).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    weights.rename(folder / shard) if shard.endswith(".safetensors") else weights.unlink()
 
 
 # ------------------------------------------------------------------------------------------------ served
@@ -181,6 +190,77 @@ def test_a_pickle_beside_safetensors_is_not_read(folder: Path) -> None:
     (folder / "pytorch_model.bin").write_bytes(b"\x80\x04cos\nsystem\n.")
     for allow in (False, True):
         assert load(folder, device="cpu", allow_pickle=allow).name == "tiny"
+
+
+def test_an_index_of_safetensors(folder: Path) -> None:
+    _sharded(folder, "model-00001-of-00001.safetensors")
+    module = load(folder, device="cpu").module
+    assert torch.equal(module.lm_head.weight, tiny_model("llama").lm_head.weight)
+
+
+@pytest.mark.parametrize("allow_pickle", [False, True])
+@pytest.mark.parametrize("shard", ["x.bin", "x.safetensors.bin", "x.SAFETENSORS", ""])
+def test_an_index_that_leads_to_pickles_is_refused(folder: Path, shard: str, allow_pickle: bool) -> None:
+    torch.save(load_file(folder / "model.safetensors"), folder / (shard or "x.bin"))
+    _sharded(folder, shard)
+    with pytest.raises(ModelRefused, match=r"index\.json.*pickle"):
+        load(folder, device="cpu", allow_pickle=allow_pickle)
+
+
+@pytest.mark.parametrize("shard", ["../x.safetensors", "/x.safetensors", "sub/x.safetensors", "..\\x.safetensors"])
+@pytest.mark.parametrize("index", [INDEX, "pytorch_model.bin.index.json"])
+def test_an_index_that_leads_elsewhere_is_refused(folder: Path, shard: str, index: str) -> None:
+    (folder / index).write_text(json.dumps({"weight_map": {"lm_head.weight": shard}}))
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(ModelRefused, match="beside it"):
+        load(folder, device="cpu", allow_pickle=True)
+
+
+@pytest.mark.parametrize("broken", [{}, {"weight_map": []}, {"weight_map": {}}, {"weight_map": {"a": 1}}])
+def test_an_index_without_a_weight_map(folder: Path, broken: dict[str, object]) -> None:
+    (folder / INDEX).write_text(json.dumps(broken))
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="weight_map"):
+        load(folder, device="cpu")
+
+
+def test_an_index_that_nests_too_deep(folder: Path) -> None:
+    (folder / INDEX).write_text("[" * 100_000)
+    with pytest.raises(ModelError, match=r"index\.json cannot be read"):
+        load(folder, device="cpu")
+
+
+def test_a_config_that_leads_to_pickles_is_refused(folder: Path) -> None:
+    torch.save(load_file(folder / "model.safetensors"), folder / "x.bin")
+    (folder / "x.safetensors.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": dict.fromkeys(load_file(folder / "model.safetensors"), "x.bin")})
+    )
+    _edit(folder / "config.json", transformers_weights="x.safetensors.index.json")
+    with pytest.raises(ModelRefused, match="transformers_weights"):
+        load(folder, device="cpu")
+    hidden = {"transformers_weights": "harmless"}
+    _edit(folder / "config.json", transformers_weights=None, attribute_map=hidden, harmless="x.safetensors.index.json")
+    with pytest.raises(ModelRefused, match="attribute_map"):
+        load(folder, device="cpu")
+
+
+@pytest.mark.parametrize("shard", ["x.bin", "../x.safetensors"])
+def test_a_hub_index_is_checked_before_its_files_are_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: str
+) -> None:
+    def snapshot(model: str, files: list[str]) -> str:
+        asked.append(files)
+        return str(tmp_path)
+
+    asked: list[list[str]] = []
+    (tmp_path / INDEX).write_text(json.dumps({"weight_map": {"a": shard}}))
+    monkeypatch.setattr("nbsglang.engine.locate._snapshot", snapshot)
+    with pytest.raises(ModelRefused, match=r"index\.json"):
+        load("somebody/something", device="cpu")
+    assert len(asked) == 1
+    (tmp_path / INDEX).write_text("{}")
+    with pytest.raises(ModelError, match="weight_map"):
+        load("somebody/something", device="cpu")
 
 
 def test_a_hostile_pickle_does_not_run(folder: Path, tmp_path: Path) -> None:

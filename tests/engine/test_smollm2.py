@@ -16,7 +16,7 @@ from nbsglang.events import EventLog
 
 pytestmark = pytest.mark.smollm2
 
-SUBJECTS = ["rain", "Paris", "a clock", "the number seven", "bread", "mountains", "a library", "whales", "copper", "tea"]
+SUBJECTS = ["rain", "Paris", "a clock", "the number 7", "bread", "mountains", "a library", "whales", "copper", "tea"]
 QUESTIONS = ["Tell me one fact about {}.", "Write a line of verse about {}."]
 
 
@@ -75,17 +75,15 @@ def test_constraints_from_regex_choices_schema_and_grammar(engine):
 def test_an_interrupt_in_the_middle_of_a_prefill_ends_at_once_and_keeps_the_cache(engine):
     warm = chat(engine, "What is the capital of France?")
     engine.generate(warm, max_tokens=2)
-    long = "Once upon a time there was a fox. " * 500  # about 4500 tokens, some seconds of prefill
     times = []
-    for _ in range(3):
+    for i in range(3):
+        long = f"{i}. " + "Once upon a time there was a fox. " * 400  # about 3600 tokens, some seconds of prefill
         threading.Timer(0.7, signal.raise_signal, [signal.SIGINT]).start()
         start = time.perf_counter()
         with pytest.raises(KeyboardInterrupt):
             engine.generate(long, max_tokens=5)
         times.append(time.perf_counter() - start - 0.7)
-        engine.flush_cache()
-        engine.generate(warm, max_tokens=2)
+        assert engine.generate(warm, max_tokens=2).usage.cached_tokens > 20, "the cache is kept"
+        assert engine.stats()["kv_locked"] == 0
     assert sorted(times)[1] < 0.5, times
     assert max(times) < 1.5, times
-    assert engine.stats()["kv_locked"] == 0
-    assert engine.generate(warm, max_tokens=2).usage.cached_tokens > 20, "the cache is kept"
