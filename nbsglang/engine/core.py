@@ -17,7 +17,7 @@ import torch
 
 from nbsglang.engine.batch import pack
 from nbsglang.engine.config import Config
-from nbsglang.engine.model import Model
+from nbsglang.engine.model import Fingerprint, Model
 from nbsglang.engine.pool import KVPool
 from nbsglang.engine.radix import RadixTree
 from nbsglang.engine.request import Request
@@ -77,7 +77,7 @@ class Core:
         self._emit = emit
         self._n_tree_events = 0
         self._named = np.zeros(max(model.n_vocab, tokenizer.n_vocab), bool)
-        self._fingerprint = model.fingerprint()
+        self._fingerprint: Fingerprint | None = model.fingerprint()
 
     # ------------------------------------------------------------------------------------- from outside
 
@@ -112,8 +112,11 @@ class Core:
 
     def wake(self) -> None:
         """Called before work after idleness: changed weights or adapters make the cache worthless."""
-        fingerprint = self.model.fingerprint()
-        if fingerprint != self._fingerprint:
+        try:
+            fingerprint: Fingerprint | None = self.model.fingerprint()
+        except Exception:  # weights in some foreign state: better no cache than a wrong one
+            fingerprint = None
+        if fingerprint is None or fingerprint != self._fingerprint:
             self._fingerprint = fingerprint
             self.flush("weights or adapters changed")
 
@@ -229,7 +232,7 @@ class Core:
                 request.t_first = now
             try:
                 output = self._take_token(request, token)
-            except NbsglangError as error:  # a stop pattern or a constraint that went past its budget
+            except Exception as error:  # a stop pattern past its budget, say: the neighbours are not to blame
                 output = self._fail_one(request, error)
             if output is not None:
                 outputs.append(output)
@@ -238,7 +241,8 @@ class Core:
         """Append one token: text, stops, constraint, length."""
         params, token = request.sampling, sampled.id
         n_new = request.n_tokens - request.n_prompt + 1
-        if (token in request.eos_ids and not params.ignore_eos) or token in params.stop_token_ids:
+        ends = not params.ignore_eos or request.matcher is not None  # a constraint allows EOS at its end only
+        if (token in request.eos_ids and ends) or token in params.stop_token_ids:
             return self._end(request, "stop", token)
         request.append(token)
         if sampled.logprob is not None:

@@ -7,8 +7,10 @@ Not here: calls in flight and their answers (`backend.py`).
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,7 +60,7 @@ class Intake:
         _check_sampling(params)
         _check_ids(params, call.logprobs, self._n_vocab)
         ids = self._encode(call.prompt)
-        max_new = min(params.max_tokens, self._room(ids))
+        max_new = min(params.max_tokens, self._room(ids, params.max_tokens))
         scored_from = call.logprobs.prompt_start if call.logprobs else None
         last = len(ids) if params.max_tokens == 0 else len(ids) - 1
         seed = params.seed if params.seed is not None else self._draw_seed()
@@ -113,11 +115,14 @@ class Intake:
         return requests
 
     def _score_request(self, call_id: str, ids: Ints, start: int) -> Request:
-        self._room(ids[:-1])
+        self._room(ids, 0)
         return Request(0, call_id, ids, len(ids), start - 1, 0, SamplingParams(max_tokens=0), 0)
 
     def _encode(self, prompt: Prompt, may_be_empty: bool = False) -> Ints:
-        encoded = self._renderer.encode(prompt)
+        try:
+            encoded = self._renderer.encode(prompt)
+        except TypeError as error:  # what the tokenizer says of text that is not Unicode
+            raise UsageError(f"the prompt is no valid text (a lone surrogate, perhaps): {error}") from None
         if encoded.anew is not None:
             self._emit(Control("prompt encoded anew", f"the chat template rewrites it from token {encoded.anew} on"))
         outside = [i for i in encoded.ids if not 0 <= i < self._n_vocab]
@@ -128,10 +133,10 @@ class Intake:
             raise UsageError("the prompt is empty and the model has no BOS token: give it some text")
         return ids
 
-    def _room(self, ids: Ints) -> int:
-        """How many tokens may follow."""
+    def _room(self, ids: Ints, n_wanted: int) -> int:
+        """How many tokens may follow; PromptTooLong if there is no room for even one that is wanted."""
         longest = min(self._n_context, self._n_slots)
-        if len(ids) >= longest:
+        if len(ids) + min(n_wanted, 1) > longest:
             limit = "the model's context" if self._n_context <= self._n_slots else "the KV pool (kv_tokens)"
             raise PromptTooLong(f"the prompt has {len(ids)} tokens, but {limit} holds {longest} with the answer")
         return longest - len(ids)
@@ -143,8 +148,16 @@ class Intake:
             return int(uniform(self._seed, 0, 0) * (1 << 53))
 
 
+_WHOLE = ("max_tokens", "min_tokens", "n", "top_k")
+_REAL = ("temperature", "top_p", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
+
+
 def _check_sampling(params: SamplingParams) -> None:
-    """Raise UsageError for parameters outside of their ranges."""
+    """Raise UsageError for parameters of a wrong type or outside of their ranges.
+
+    All of it is checked here, on the caller's thread: inside a step it would fail the neighbours too.
+    """
+    _check_types(params)
     wrong = {
         "max_tokens must not be negative": params.max_tokens < 0,
         "min_tokens must be between 0 and max_tokens": not 0 <= params.min_tokens <= params.max_tokens,
@@ -152,12 +165,33 @@ def _check_sampling(params: SamplingParams) -> None:
         "temperature must be 0 (greedy) or more": not params.temperature >= 0,
         "top_p must be above 0 and at most 1": not 0 < params.top_p <= 1,
         "top_k must be -1 (off) or at least 1": params.top_k == 0 or params.top_k < -1,
+        "top_k must be below 2**31": params.top_k >= 1 << 31,
         "min_p must be between 0 and 1": not 0 <= params.min_p <= 1,
         "repetition_penalty must be above 0": not params.repetition_penalty > 0,
     }
     for message, is_wrong in wrong.items():
         if is_wrong:
             raise UsageError(f"{message}: {params}")
+
+
+def _check_types(params: SamplingParams) -> None:
+    for name in _WHOLE:
+        if not isinstance(getattr(params, name), Integral):
+            raise UsageError(f"{name}={getattr(params, name)!r} must be a whole number")
+    for name in _REAL:
+        value = getattr(params, name)
+        if not isinstance(value, Real) or not math.isfinite(value):
+            raise UsageError(f"{name}={value!r} must be a finite number")
+    if params.seed is not None and not isinstance(params.seed, Integral):
+        raise UsageError(f"seed={params.seed!r} must be a whole number or None")
+    for name in ("stop", "stop_regex"):
+        if not all(isinstance(text, str) for text in getattr(params, name)):
+            raise UsageError(f"{name}={getattr(params, name)!r} must be text, or a list of texts")
+    for token in (*params.stop_token_ids, *(token for token, _ in params.logit_bias)):
+        if not isinstance(token, Integral):
+            raise UsageError(f"{token!r} in stop_token_ids or logit_bias is not a token id")
+    if not all(isinstance(bias, Real) and math.isfinite(bias) for _, bias in params.logit_bias):
+        raise UsageError("each logit_bias must be a finite number; -100 keeps a token out")
 
 
 def _check_ids(params: SamplingParams, logprobs: LogprobSpec | None, n_vocab: int) -> None:

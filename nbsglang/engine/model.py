@@ -39,10 +39,10 @@ class Model:
         self.module = module
         self.name = name
         self.config: Any = cast(Any, module).config.get_text_config()
-        self._lock = threading.RLock()
+        self._lock = _lock_of(module)
         parameter = next(module.parameters())
         self.device, self.dtype = parameter.device, _float_type(module)
-        self.n_context = int(getattr(self.config, "max_position_embeddings", 0) or 1 << 20)
+        self.n_context = _context_of(self.config)
         self.n_vocab = int(self.config.vocab_size)
         self._check_layer_types()
         self.shapes = self._probe()
@@ -119,9 +119,13 @@ class Model:
         """
         tensors = [*self.module.parameters(), *self.module.buffers()]
         with torch.no_grad():
-            samples = torch.stack([_sample(t) for t in tensors]).cpu().numpy().tobytes()
-        versions = tuple((t.data_ptr(), t._version) for t in tensors)
-        return versions, samples, tuple(_adapters(self.module))
+            samples = [
+                torch.stack([_sample(t) for t in tensors if t.device == device]).cpu().numpy().tobytes()
+                for device in sorted({t.device for t in tensors}, key=str)
+            ]
+        # tensors made in inference mode have no version
+        versions = tuple((t.data_ptr(), 0 if t.is_inference() else t._version) for t in tensors)
+        return versions, tuple(samples), tuple(_adapters(self.module))
 
     # ----------------------------------------------------------------------------------------- gates
 
@@ -173,6 +177,33 @@ class Model:
             )
 
 
+def _lock_of(module: torch.nn.Module) -> threading.RLock:
+    """The lock of the engines that share this module: two locks would be taken in both orders."""
+    for hook in module._forward_pre_hooks.values():
+        owner = getattr(hook, "__self__", None)
+        if isinstance(owner, Model):
+            return owner._lock
+    return threading.RLock()
+
+
+def _context_of(config: Any) -> int:
+    """The longest text in tokens.
+
+    Long-RoPE models turn their keys otherwise once any text of a pass is longer than the original context, which
+    would spoil what is cached and what else is in the batch: they are served up to the original context.
+    """
+    longest = int(getattr(config, "max_position_embeddings", 0) or 1 << 20)
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    kinds = [rope, *(value for value in rope.values() if isinstance(value, dict))]
+    for kind in kinds:
+        if (kind.get("rope_type") or kind.get("type")) == "longrope":
+            original = kind.get("original_max_position_embeddings") or getattr(
+                config, "original_max_position_embeddings", None
+            )
+            longest = min(longest, int(original or 1))
+    return longest
+
+
 def _float_type(module: torch.nn.Module) -> torch.dtype:
     """The dtype of the activations: of the first floating-point parameter, as quantised weights are integers."""
     return next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
@@ -186,7 +217,7 @@ def _tolerance(dtype: torch.dtype) -> float:
 def _sample(tensor: torch.Tensor) -> torch.Tensor:
     """The sum of eight values spread over the tensor."""
     flat = tensor.detach().reshape(-1) if tensor.is_contiguous() else tensor.detach().flatten()
-    return flat[:: max(1, flat.numel() // 8)].sum().double()
+    return flat[:: max(1, flat.numel() // 8)].double().sum()
 
 
 def _adapters(module: torch.nn.Module) -> Iterator[object]:

@@ -42,6 +42,8 @@ def options(sampling: dict[str, Any]) -> tuple[SamplingParams, Constraint | None
         value = rest.pop(key, None)
         if value is not None and constraint is not None:
             raise UsageError("one text can have one constraint only: regex, choices, json_schema or grammar")
+        if kind == "choices" and isinstance(value, str):
+            raise UsageError(f"choices={value!r} must be a list of texts")
         if value is not None:
             constraint = Constraint(kind, tuple(value) if kind == "choices" else _as_json(value))
     top = rest.pop("top_logprobs_num", 0) or 0
@@ -49,7 +51,9 @@ def options(sampling: dict[str, Any]) -> tuple[SamplingParams, Constraint | None
     for key in ("stop", "stop_regex", "stop_token_ids"):
         if key in rest:
             value = rest[key]
-            rest[key] = (value,) if isinstance(value, str | int) else tuple(value or ())
+            rest[key] = tuple(value or ()) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+            if value is None:
+                del rest[key]
     bias = rest.get("logit_bias")
     if isinstance(bias, Mapping):
         rest["logit_bias"] = tuple((int(k), float(v)) for k, v in bias.items())

@@ -56,6 +56,7 @@ class Request:
     n_planned: int = field(default=0, init=False)
     n_tree: int = field(default=0, init=False)  # leading tokens that the radix tree owns
     node: RadixNode | None = field(default=None, init=False)  # where these end; locked by this request
+    admitted: bool = field(default=False, init=False)  # it ran before, though it may have been preempted since
     n_cached: int = field(default=0, init=False)  # prompt tokens that the first admission found in the tree
     n_passed: int = field(default=0, init=False)  # later arrivals admitted before it
     text: str = field(default="", init=False)  # what `stops` and `detokenizer` let through so far

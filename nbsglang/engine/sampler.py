@@ -20,6 +20,7 @@ from nbsglang.engine.request import Request
 
 _NEVER = float("-inf")
 _BLOCK = 256
+_COLD = 1e-5  # at or below this temperature the largest logit is certain, and dividing by it would overflow
 
 
 class Sampled(NamedTuple):
@@ -116,7 +117,7 @@ def _mask(row: torch.Tensor, mask: np.ndarray[tuple[int], np.dtype[np.int32]]) -
 
 def _choose(logits: torch.Tensor, requests: Sequence[Request]) -> list[int]:
     ids: list[int] = logits.argmax(-1).tolist()
-    drawn = [row for row, r in enumerate(requests) if r.sampling.temperature > 0]
+    drawn = [row for row, r in enumerate(requests) if r.sampling.temperature > _COLD]
     if drawn:
         picked = _draw(logits[drawn], [requests[row] for row in drawn])
         for row, token in zip(drawn, picked, strict=True):

@@ -139,7 +139,8 @@ class Scheduler:
         request.node = node
         request.n_tree = request.n_computed = len(slots)
         request.slots[: len(slots)] = slots
-        if request.n_tokens == request.n_prompt:
+        if not request.admitted:
+            request.admitted = True
             request.n_cached = len(slots)
         self.waiting.remove(request)
         self.running.append(request)

@@ -268,6 +268,26 @@ def test_two_engines_around_one_module():
         assert a.generate(PROMPT, max_tokens=12, temperature=0).text == one
 
 
+def test_two_engines_around_one_module_at_once():
+    module = tiny_model("llama")
+    with (
+        Engine(module, tokenizer=byte_tokenizer(), kv_tokens=400) as a,
+        Engine(module, tokenizer=byte_tokenizer(), kv_tokens=400) as b,
+    ):
+        texts: list[str] = []
+
+        def ask(engine: Engine) -> None:
+            texts.append(engine.generate(PROMPT, max_tokens=40, temperature=0, ignore_eos=True).text)
+
+        threads = [threading.Thread(target=ask, args=(engine,), daemon=True) for engine in (a, b) * 3]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=30)
+        assert len(texts) == 6
+        assert len(set(texts)) == 1
+
+
 def engine_threads() -> int:
     return sum(thread.name.startswith("nbsglang") for thread in threading.enumerate())
 
@@ -345,9 +365,19 @@ def test_a_prefix_hint_only_computes(engine):
         {"logit_bias": {-1: 1.0}},
         {"stop_token_ids": [10**6], "min_tokens": 2},
         {"return_logprob": True, "top_logprobs_num": -1},
+        {"stop_token_ids": ["a"], "min_tokens": 1},
+        {"logit_bias": {97: float("-inf")}},
+        {"seed": "x"},
+        {"top_k": 1 << 70},
+        {"stop": 5},
+        {"stop": [b"a"]},
+        {"frequency_penalty": float("nan")},
+        {"temperature": None},
+        {"n": 2.5},
+        {"choices": "yes"},
     ],
 )
-def test_ids_that_the_model_does_not_have_are_refused_and_harm_no_neighbour(engine, options):
+def test_options_that_make_no_sense_are_refused_and_harm_no_neighbour(engine, options):
     inbox = queue.SimpleQueue()
     engine.submit(GenCall("good", (Text(PROMPT),), SamplingParams(max_tokens=60, ignore_eos=True)), inbox)
     with pytest.raises(UsageError):
@@ -392,3 +422,41 @@ def test_a_call_has_one_end_whatever_comes_first(engine):
         inbox.get(timeout=5)
         engine.stats()  # the step that was running is over
         assert inbox.empty()
+
+
+def test_a_fault_in_one_requests_own_part_harms_no_neighbour(engine, monkeypatch):
+    from nbsglang.engine.stops import StopMatcher
+
+    def fail(self, text, check=True):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(StopMatcher, "push", fail)
+    inbox = queue.SimpleQueue()
+    engine.submit(GenCall("good", (Text(PROMPT),), SamplingParams(max_tokens=30, ignore_eos=True)), inbox)
+    with pytest.raises(BackendError, match="boom"):
+        engine.generate(PROMPT, max_tokens=5, stop="never")
+    assert len(inbox.get(timeout=20).completions[0].ids) == 30
+
+
+def test_text_that_is_not_unicode_is_refused(engine):
+    with pytest.raises(UsageError, match="surrogate"):
+        engine.generate("x\ud83d")
+
+
+def test_a_cold_temperature_is_greedy(engine):
+    greedy = engine.generate(PROMPT, max_tokens=10, temperature=0).ids
+    assert engine.generate(PROMPT, max_tokens=10, temperature=1e-38).ids == greedy
+
+
+def test_eos_ends_a_constraint_and_is_no_part_of_it_also_when_it_is_ignored(engine):
+    for seed in range(6):
+        out = engine.generate(PROMPT, regex="a*", max_tokens=10, seed=seed, ignore_eos=True)
+        assert set(out.text) <= {"a"}
+        assert set(out.ids) <= {97}
+
+
+def test_a_prefix_hint_may_fill_the_pool():
+    with Engine(tiny_model("llama"), tokenizer=byte_tokenizer(), kv_tokens=len(PROMPT)) as engine:
+        assert engine.generate(PROMPT, max_tokens=0).finish_reason == "prefix"
+        with pytest.raises(PromptTooLong):
+            engine.generate(PROMPT, max_tokens=1)

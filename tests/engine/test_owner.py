@@ -137,3 +137,38 @@ def test_close_gives_the_module_back_as_it_was(module):
     engine.close()
     assert (module.config._attn_implementation, dict(module._forward_hooks), dict(module._forward_pre_hooks)) == before
     assert all(torch.equal(p, weights[name]) for name, p in module.named_parameters())
+
+
+def test_a_module_made_in_inference_mode_is_served():
+    with torch.inference_mode():
+        module = tiny_model("llama")
+    with Engine(module, tokenizer=byte_tokenizer(), kv_tokens=400) as engine:
+        first = ours(engine, PROMPT)
+        with torch.inference_mode():
+            module.register_buffer("extra", torch.ones(3))
+        assert ours(engine, PROMPT) == first
+
+
+def test_a_long_rope_model_is_served_up_to_its_original_context():
+    from transformers import AutoModelForCausalLM, Phi3Config
+
+    from nbsglang.errors import PromptTooLong
+
+    rope = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 6, "long_factor": [4.0] * 6}
+    config = Phi3Config(
+        vocab_size=300,
+        hidden_size=48,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+        original_max_position_embeddings=64,
+        rope_parameters={**rope, "original_max_position_embeddings": 64},
+        pad_token_id=0,
+    )
+    module = AutoModelForCausalLM.from_config(config).eval()
+    with Engine(module, tokenizer=byte_tokenizer(), kv_tokens=400) as engine:
+        assert ours(engine, PROMPT) == greedy(module, PROMPT)
+        with pytest.raises(PromptTooLong, match="64"):
+            engine.generate(list(range(70)), max_tokens=1)
