@@ -1,25 +1,29 @@
 """What happens, as plain values in one bounded log; every view is a pure function of it.
 
-Writers `emit` from any thread; readers poll `since(seq)`. Bodies hold ints, floats, strings, None and
-tuples of them, so a log can be saved as JSON lines and replayed without torch. Logs hold prompts and
-outputs: a saved file is private to its user (mode 0600), and `redact=True` leaves the texts out.
+Writers `emit` from any thread; readers poll `since(seq)`. Bodies hold ints, floats, strings and tuples of
+them, so a log can be saved as JSON lines and replayed without torch. Logs hold prompts and outputs: a saved
+file is private to its user (mode 0600), and `redact=True` leaves out every text but ids and words of our own.
 
 Not here: what views make of events (`viz/fold.py`).
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from nbsglang.errors import UsageError
+
+# What redact does is said by the types of the fields: a plain `str` is emptied, so that a new field leaks nothing.
+Word = Annotated[str, "stays"]  # an id, or a word out of a fixed set
+TokenIds = Annotated[tuple[int, ...], "made zeros"]  # texts can be had from them
 
 # ---------------------------------------------------------------- the engine: loading, steps, requests
 
@@ -35,10 +39,10 @@ class Loading(NamedTuple):
 class Ready(NamedTuple):
     """The engine `name` serves `model` with a KV pool of `n_slots` tokens."""
 
-    name: str
+    name: Word
     model: str
-    device: str
-    dtype: str
+    device: Word
+    dtype: Word
     n_slots: int
 
 
@@ -46,7 +50,7 @@ class Queued(NamedTuple):
     """Request `request` of call `call_id` waits with `n_prompt` tokens."""
 
     request: int
-    call_id: str
+    call_id: Word
     n_prompt: int
 
 
@@ -54,7 +58,7 @@ class Admitted(NamedTuple):
     """The request runs: `n_hit` tokens are in the tree, up to node `node`; `n_new` must be computed."""
 
     request: int
-    call_id: str
+    call_id: Word
     n_hit: int
     n_new: int
     node: int
@@ -81,13 +85,13 @@ class Tokens(NamedTuple):
     """New tokens of a step: request ids and, aligned with them, the ids that each received."""
 
     requests: tuple[int, ...]
-    ids: tuple[tuple[int, ...], ...]
+    ids: tuple[TokenIds, ...]
 
 
 class TokenTexts(NamedTuple):
     """The texts of token ids that this log has not named before."""
 
-    ids: tuple[int, ...]
+    ids: TokenIds
     texts: tuple[str, ...]
 
 
@@ -95,7 +99,7 @@ class Preempted(NamedTuple):
     """The request gave its memory back and waits again; `n_tokens` were computed."""
 
     request: int
-    call_id: str
+    call_id: Word
     n_tokens: int
 
 
@@ -103,8 +107,8 @@ class Finished(NamedTuple):
     """The request ended: `reason` is a finish reason, "cancelled" or "error"."""
 
     request: int
-    call_id: str
-    reason: str
+    call_id: Word
+    reason: Word
     n_prompt: int
     n_cached: int
     n_generated: int
@@ -113,14 +117,14 @@ class Finished(NamedTuple):
 class Failed(NamedTuple):
     """A call or a step failed; the message says why."""
 
-    call_id: str
+    call_id: Word
     message: str
 
 
 class Control(NamedTuple):
     """Something from outside: "flush", "weights changed", "prompt encoded anew", "closed" and the like."""
 
-    what: str
+    what: Word
     detail: str
 
 
@@ -132,7 +136,7 @@ class NodeAdded(NamedTuple):
 
     node: int
     parent: int
-    tokens: tuple[int, ...]
+    tokens: TokenIds
     tick: int
     request: int
 
@@ -141,7 +145,7 @@ class NodeExtended(NamedTuple):
     """The edge of the leaf `node` grows by these token ids."""
 
     node: int
-    tokens: tuple[int, ...]
+    tokens: TokenIds
     tick: int
     request: int
 
@@ -180,7 +184,7 @@ class NodeEvicted(NamedTuple):
 class Snapshot(NamedTuple):
     """The whole tree, for a reader that comes late: (id, parent, tokens, locks, tick) of each node but the root."""
 
-    nodes: tuple[tuple[int, int, tuple[int, ...], int, int], ...]
+    nodes: tuple[tuple[int, int, TokenIds, int, int], ...]
 
 
 # ---------------------------------------------------------------------------------------- the programs
@@ -189,8 +193,8 @@ class Snapshot(NamedTuple):
 class StreamBegan(NamedTuple):
     """A stream of a program exists; `parent` is the stream it was forked from ("" for a program's own)."""
 
-    stream: str
-    parent: str
+    stream: Word
+    parent: Word
     branch: int
     label: str
 
@@ -198,38 +202,38 @@ class StreamBegan(NamedTuple):
 class StreamEnded(NamedTuple):
     """Nothing more happens on the stream: it is done, joined, failed or cancelled."""
 
-    stream: str
-    how: str
+    stream: Word
+    how: Word
 
 
 class StreamText(NamedTuple):
     """Literal text was appended to the stream (role tags excluded)."""
 
-    stream: str
+    stream: Word
     text: str
 
 
 class CallBegan(NamedTuple):
     """The stream submitted a call: `kind` is gen, score or prefix; `name` the variable it will set."""
 
-    stream: str
-    call_id: str
-    kind: str
+    stream: Word
+    call_id: Word
+    kind: Word
     name: str
 
 
 class CallEnded(NamedTuple):
     """The call ended; `error` is "" when it went well."""
 
-    stream: str
-    call_id: str
+    stream: Word
+    call_id: Word
     error: str
 
 
 class VariableSet(NamedTuple):
     """The stream has a value for `name`, as text."""
 
-    stream: str
+    stream: Word
     name: str
     text: str
 
@@ -261,8 +265,6 @@ Body = (
     | VariableSet
 )
 KINDS: dict[str, type[Body]] = {kind.__name__: kind for kind in Body.__args__}
-_TEXTS = {"texts", "text", "label", "message", "detail"}  # fields that redact leaves out
-_TOKENS = {"tokens", "ids", "nodes"}  # fields that hold token ids, from which texts can be had
 
 
 class Event(NamedTuple):
@@ -275,30 +277,37 @@ class Event(NamedTuple):
 
 
 _Row = tuple[int, int, str, str, tuple[Any, ...]]  # an Event, its body as kind and fields
+_BEFORE_ALL: _Row = (0, 0, "", "", ())
 
 
 class EventLog:
-    """A bounded log of events, safe from any thread; the oldest are dropped beyond `capacity`."""
+    """A bounded log of events, safe from any thread; the oldest are dropped beyond `capacity` (at least one stays)."""
 
     # Kept as plain tuples of plain values, which Python's garbage collector does not have to visit: as named
     # tuples, a full log more than doubles the time of a program that makes many objects.
 
     def __init__(self, capacity: int = 200_000) -> None:
-        self._lock = threading.Lock()
-        self._rows: deque[_Row] = deque(maxlen=capacity)
-        self._seq = 0
+        # Reentrant: whatever allocates under the lock can start the garbage collector, and with it a finalizer
+        # that emits to this very log, on this very thread. So each method looks again whether that happened.
+        self._lock = threading.RLock()
+        self._rows: deque[_Row] = deque(maxlen=max(capacity, 1))
 
     def emit(self, source: str, body: Body) -> int:
         """Append; returns the event's seq."""
+        kind, fields = type(body).__name__, tuple(body)
         with self._lock:
-            self._seq += 1
-            self._rows.append((self._seq, time.monotonic_ns(), source, type(body).__name__, tuple(body)))
-            return self._seq
+            while True:
+                last = self._rows[-1] if self._rows else _BEFORE_ALL
+                row = (last[0] + 1, time.monotonic_ns(), source, kind, fields)
+                # From here to the append nothing is allocated and no Python code can run.
+                if not self._rows or self._rows[-1] is last:
+                    self._rows.append(row)
+                    return row[0]
 
     @property
     def seq(self) -> int:
         """The seq of the newest event, 0 when there is none yet."""
-        return self._seq
+        return self._rows[-1][0] if self._rows else 0
 
     def since(self, seq: int = 0, limit: int | None = None) -> list[Event]:
         """The events after `seq`, oldest first, at most `limit`.
@@ -306,16 +315,23 @@ class EventLog:
         When the first one's seq is not `seq + 1`, events were dropped in between.
         """
         with self._lock:
-            n_new = min(self._seq - seq, len(self._rows))
-            if n_new <= 0:
-                return []
-            start = len(self._rows) - n_new
-            stop = len(self._rows) if limit is None else min(start + limit, len(self._rows))
-            if n_new * 2 > len(self._rows):  # a deque is slow in its middle; a copy is fast
-                rows = list(self._rows)[start:stop]
-            else:
-                rows = [self._rows[i] for i in range(start, stop)]
+            while True:
+                newest = self.seq
+                rows = self._copy(seq, limit)
+                if self.seq == newest:
+                    break
         return [Event(n, t, source, _body(kind, fields)) for n, t, source, kind, fields in rows]
+
+    def _copy(self, seq: int, limit: int | None) -> list[_Row]:
+        """The rows after `seq`, at most `limit`."""
+        n_rows = len(self._rows)
+        start = n_rows - max(0, min(self.seq - seq, n_rows))
+        while start < n_rows and self._rows[start][0] <= seq:  # lines were taken out of a saved log
+            start += 1
+        stop = n_rows if limit is None else min(start + limit, n_rows)
+        if (n_rows - start) * 2 > n_rows:  # a deque is slow in its middle; a copy is fast
+            return list(self._rows)[start:stop]
+        return [self._rows[i] for i in range(start, stop)]
 
     def save(self, path: str | os.PathLike[str], *, redact: bool = False) -> None:
         """Write JSON lines to `path`, whole or not at all, readable by its user only."""
@@ -334,45 +350,78 @@ class EventLog:
     def load(cls, path: str | os.PathLike[str]) -> EventLog:
         """Read a log that `save` wrote. Raises UsageError when a line is not an event."""
         log = cls()
-        with open(path, encoding="utf-8") as file:
+        with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    log._rows.append(_from_json(line))
-                except (ValueError, KeyError, TypeError) as error:
+                    log._rows.append(_from_json(line.decode(), log.seq))
+                except (ValueError, OverflowError, RecursionError) as error:
                     raise UsageError(f"{path}, line {number} is not an event of nbsglang: {error}") from None
-        log._seq = log._rows[-1][0] if log._rows else 0
         return log
 
 
 def _to_json(event: Event, redact: bool) -> str:
-    fields = event.body._asdict()
+    kind, fields = type(event.body).__name__, event.body._asdict()
     if redact:
-        for key in fields.keys() & (_TEXTS | _TOKENS):
-            fields[key] = _blank(fields[key])
-    return json.dumps([event.seq, event.t_ns, event.source, type(event.body).__name__, fields])
+        fields = {name: _redacted(fields[name], wanted) for name, wanted in _types(kind).items()}
+    return json.dumps([event.seq, event.t_ns, event.source, kind, fields])
 
 
-def _blank(value: object) -> object:
-    """The value with every text emptied and every id zero, its shape kept."""
-    if isinstance(value, str):
-        return ""
-    if isinstance(value, tuple):
-        return tuple(_blank(item) for item in value)
-    return 0
-
-
-def _from_json(line: str) -> _Row:
-    seq, t_ns, source, kind, fields = json.loads(line)
-    if not (isinstance(seq, int) and isinstance(t_ns, int) and isinstance(source, str)):
-        raise ValueError("seq, t_ns or source has a wrong type")
-    make: Callable[..., Body] = KINDS[kind]  # raises TypeError for fields that the kind does not have
-    body = make(**{key: _tuples(value) for key, value in fields.items()})
-    return seq, t_ns, source, kind, tuple(body)
+def _from_json(line: str, before: int) -> _Row:
+    """The row of a line, whose seq must be above `before`. Raises ValueError when it is not an event."""
+    row = json.loads(line)
+    if not isinstance(row, list) or [type(part) for part in row] != [int, int, str, str, dict]:
+        raise ValueError("it is not a list of seq, t_ns, source, kind and fields")
+    seq, t_ns, source, kind, fields = row
+    if seq <= before:
+        raise ValueError(f"its seq {seq} is not above {before}")
+    if kind not in KINDS:
+        raise ValueError(f"there is no kind {kind[:40]!r}")
+    types = _types(kind)
+    if fields.keys() != types.keys():
+        raise ValueError(f"the fields of {kind} are {', '.join(types)}")
+    return seq, t_ns, source, kind, tuple(_checked(fields[name], wanted, name) for name, wanted in types.items())
 
 
 def _body(kind: str, fields: tuple[Any, ...]) -> Body:
     return KINDS[kind]._make(fields)
 
 
-def _tuples(value: object) -> object:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+# ------------------------------------------------------------------- fields by their types: redact, check
+
+
+@functools.cache
+def _types(kind: str) -> dict[str, Any]:
+    """The types of a kind's fields, in order, with their marks."""
+    return get_type_hints(KINDS[kind], include_extras=True)
+
+
+def _redacted(value: Any, wanted: Any) -> Any:
+    """The value in its shape with every text emptied and every token id zero; a Word stays."""
+    if isinstance(value, str):
+        return value if wanted == Word else ""
+    if not isinstance(value, tuple | list):
+        return value
+    if wanted == TokenIds:
+        return (0,) * len(value)
+    return tuple(map(_redacted, value, _item_types(wanted, len(value))))
+
+
+def _checked(value: Any, wanted: Any, name: str) -> Any:
+    """The value called `name`, as JSON gives it, with lists made tuples. Raises ValueError for another type."""
+    if get_origin(wanted) is Annotated:
+        wanted = get_args(wanted)[0]
+    if get_origin(wanted) is tuple and isinstance(value, list):
+        types = _item_types(wanted, len(value))
+        if len(types) == len(value):
+            return tuple(_checked(item, inner, name) for item, inner in zip(value, types, strict=True))
+    elif wanted is float and type(value) is int:
+        return float(value)
+    elif type(value) is wanted:  # so that True is no int
+        return value
+    raise ValueError(f"{name} has a wrong type")
+
+
+def _item_types(wanted: Any, n: int) -> tuple[Any, ...]:
+    """The types of the items of a tuple that has `n` of them."""
+    types = get_args(wanted)
+    return types[:1] * n if types[1:] == (Ellipsis,) else types

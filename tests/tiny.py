@@ -158,7 +158,7 @@ def byte_tokenizer(chat: bool = True, bos: bool = False) -> PreTrainedTokenizerF
 
 
 def tiny_gguf(path: Path) -> None:
-    """Write the tiny llama of seed 0 with the byte tokenizer as a GGUF file in float32, and one merge (hi).
+    """Write the tiny llama of seed 0 with the byte tokenizer as a GGUF file in float32, and two merges (hi, hi!).
 
     Its query and key weights come back with their rows in another order: they are not permuted here as GGUF has it.
     """
@@ -166,7 +166,7 @@ def tiny_gguf(path: Path) -> None:
 
     config, words = tiny_config("llama"), byte_tokenizer()
     tokens = words.convert_ids_to_tokens(list(range(len(words))))
-    tokens += [f"<unused{i}>" for i in range(len(words), VOCAB_SIZE - 1)] + ["hi"]
+    tokens += [f"<unused{i}>" for i in range(len(words), VOCAB_SIZE - 2)] + ["hi", "hi!"]
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(N_POSITIONS)
@@ -182,8 +182,8 @@ def tiny_gguf(path: Path) -> None:
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list(tokens)
-    writer.add_token_types([1] * 256 + [3] * (VOCAB_SIZE - 257) + [1])  # 1: normal, 3: control
-    writer.add_token_merges(["h i"])  # readers want at least one
+    writer.add_token_types([1] * 256 + [3] * (VOCAB_SIZE - 258) + [1, 1])  # 1: normal, 3: control
+    writer.add_token_merges(["h i", "hi !"])  # two, since transformers 5.17 takes a list of one for its only item
     writer.add_bos_token_id(BOS)
     writer.add_eos_token_id(IM_END)
     writer.add_chat_template(_CHATML)
