@@ -17,6 +17,7 @@ class _Current:
         self.lock = threading.Lock()
         self.backend: Backend | None = None
         self.log = EventLog()
+        self.verbosity = 0
 
 
 _current = _Current()
@@ -51,7 +52,11 @@ def event_log() -> EventLog:
         return _current.log
 
 
-def set_event_log(log: EventLog) -> None:
-    """Use another log from now on; engines that exist keep the one they have."""
-    with _current.lock:
-        _current.log = log
+def verbosity() -> int:
+    """How much programs print: from 2 on each prints its text when it ends."""
+    return _current.verbosity
+
+
+def set_verbosity(value: int) -> None:
+    """See `verbosity`; programs set it as `nbsglang.global_config.verbosity`."""
+    _current.verbosity = value

@@ -7,11 +7,14 @@ import importlib
 import statistics
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from packaging.requirements import Requirement
 
 import nbsglang
 
@@ -228,3 +231,32 @@ def test_modules_import_and_say_what_they_are(module: str) -> None:
     assert is_stub or (loaded.__doc__ or "").strip()
     for name in getattr(loaded, "__all__", ()):
         assert hasattr(loaded, name), f"{module}.{name}"
+
+
+# ------------------------------------------------------------------------------------------------ the extras
+
+
+def test_extras_can_stand_beside_the_rest() -> None:
+    """No package that an extra names, and that is installed here, wants another version of one that is here as well."""
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {Requirement(line).name for lines in project["optional-dependencies"].values() for line in lines}
+    wrong = [
+        f"{name} wants {wanted}, and {version} is here"
+        for name in sorted(named)
+        for wanted in map(Requirement, _requires(name))
+        if (wanted.marker is None or wanted.marker.evaluate({"extra": ""}))
+        and (version := _version(wanted.name)) is not None
+        and not wanted.specifier.contains(version, prereleases=True)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _requires(name: str) -> list[str]:
+    return (metadata.requires(name) or []) if _version(name) else []
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

@@ -98,8 +98,6 @@ class MockBackend:
     ) -> None:
         if chunk < 1 or delay < 0:
             raise UsageError(f"chunk must be at least 1 and delay at least 0, not {chunk} and {delay}")
-        self._calls: deque[Call] = deque(maxlen=1000)
-        self.cancelled: list[str] = []
         self._script = script
         self._scripted = iter(script) if isinstance(script, Sequence) and not isinstance(script, str) else None
         self._scores = scores
@@ -108,7 +106,9 @@ class MockBackend:
         self._capabilities = capabilities
         self._render = render or _chatml
         self._numbers = itertools.count()
-        self._wake = threading.Condition()  # guards what follows, and calls and cancelled
+        self._wake = threading.Condition()  # guards what follows; a script may ask for `calls` while it is held
+        self._calls: deque[Call] = deque(maxlen=1000)
+        self._cancelled: list[str] = []
         self._due: list[_Due] = []
         self._pending: dict[str, Inbox] = {}
         self._thread: threading.Thread | None = None
@@ -123,7 +123,14 @@ class MockBackend:
     @property
     def calls(self) -> list[Call]:
         """The calls submitted, oldest first: the last 1,000 of them."""
-        return list(self._calls)
+        with self._wake:
+            return list(self._calls)
+
+    @property
+    def cancelled(self) -> list[str]:
+        """The ids of the calls that were cancelled, in order."""
+        with self._wake:
+            return list(self._cancelled)
 
     def render(self, prompt: Prompt) -> str:
         """The prompt as ChatML; what is outside of roles is plain text."""
@@ -149,7 +156,7 @@ class MockBackend:
         with self._wake:
             inbox = self._pending.pop(call_id, None)
             if inbox is not None:
-                self.cancelled.append(call_id)
+                self._cancelled.append(call_id)
                 inbox.put(Failure(call_id, Cancelled("the call was cancelled")))
                 self._wake.notify()
 
@@ -158,7 +165,8 @@ class MockBackend:
 
     def stats(self) -> Mapping[str, float]:
         """How many calls were answered, and their tokens."""
-        return dict(self._counts)
+        with self._wake:
+            return dict(self._counts)
 
     def close(self) -> None:
         """End the waiting calls."""
@@ -279,12 +287,12 @@ class MockBackend:
 def _chatml(prompt: Prompt) -> str:
     pieces = []
     for segment in prompt:
-        if isinstance(segment, RoleBegin):
+        if isinstance(segment, (Text, Generated)):
+            pieces.append(segment.text)
+        elif isinstance(segment, RoleBegin):
             pieces.append(f"<|im_start|>{segment.name}\n")
         elif isinstance(segment, RoleEnd):
             pieces.append("<|im_end|>\n")
-        elif isinstance(segment, (Text, Generated)):
-            pieces.append(segment.text)
         else:
             raise Unsupported("the mock backend takes no images")
     return "".join(pieces)

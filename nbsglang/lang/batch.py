@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -108,7 +108,7 @@ class _Batch:
         self._left = len(calls)
         self._next = iter(range(len(calls)))
         self._drawn_at = 0.0
-        self._context = copy_context()
+        self._context: Context
 
     def conduct(self, hub: Hub) -> None:
         """Run all items and wait for the last."""

@@ -15,7 +15,6 @@ from contextvars import copy_context
 from typing import Any
 
 from nbsglang import current
-from nbsglang.lang.config import global_config
 from nbsglang.lang.driver import Driver
 from nbsglang.lang.hub import Hub, current_place, inside, on_hub, wait, wait_async
 from nbsglang.lang.options import Options
@@ -88,7 +87,7 @@ def conduct(state: ProgramState, call: Call, hub: Hub) -> None:
         raise
     finally:
         run.end()
-    if global_config.verbosity >= 2:
+    if current.verbosity() >= 2:
         print(state.text())
 
 

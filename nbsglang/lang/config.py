@@ -1,6 +1,6 @@
 """The few settings that SGLang's programs touch: `global_config.verbosity` and its like.
 
-Not here: the default backend's place (`nbsglang/current.py`), which `default_backend` reads and writes.
+Not here: where the values are kept (`nbsglang/current.py`).
 """
 
 from __future__ import annotations
@@ -10,18 +10,25 @@ from nbsglang.calls import Backend
 
 
 class GlobalConfig:
-    """Settings of the process.
+    """Settings of the process, under the names of SGLang's. Other names are AttributeErrors.
 
-    `verbosity` 2 prints the text of each program when it ends. The two `enable_` switches are accepted and change
-    nothing: prefixes are always shared, and branches are always appended as text.
+    verbosity         from 2 on each program prints its text when it ends
+    default_backend   the same as `nbsglang.set_default_backend`
+    enable_precache_with_tracing, enable_parallel_encoding
+                      always true; setting them is accepted and changes nothing, since prefixes are always shared and
+                      branches are always appended as text
     """
 
-    __slots__ = ("enable_parallel_encoding", "enable_precache_with_tracing", "verbosity")
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self.verbosity = 0
-        self.enable_precache_with_tracing = True
-        self.enable_parallel_encoding = True
+    @property
+    def verbosity(self) -> int:
+        """How much programs print; see the class."""
+        return current.verbosity()
+
+    @verbosity.setter
+    def verbosity(self, value: int) -> None:
+        current.set_verbosity(value)
 
     @property
     def default_backend(self) -> Backend:
@@ -31,6 +38,24 @@ class GlobalConfig:
     @default_backend.setter
     def default_backend(self, backend: Backend | None) -> None:
         current.set_default_backend(backend)
+
+    @property
+    def enable_precache_with_tracing(self) -> bool:
+        """Always true: prefixes are shared in any case."""
+        return True
+
+    @enable_precache_with_tracing.setter
+    def enable_precache_with_tracing(self, value: bool) -> None:
+        """Changes nothing."""
+
+    @property
+    def enable_parallel_encoding(self) -> bool:
+        """Always true, without a meaning: branches are appended as text."""
+        return True
+
+    @enable_parallel_encoding.setter
+    def enable_parallel_encoding(self, value: bool) -> None:
+        """Changes nothing."""
 
 
 global_config = GlobalConfig()

@@ -17,13 +17,13 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from nbsglang.calls import Chunk, Failure, GenCall, Reply, ScoreCall
-from nbsglang.errors import Cancelled
+from nbsglang.errors import Cancelled, UsageError
 from nbsglang.events import CallBegan, CallEnded, StreamEnded
 from nbsglang.lang.execute import Ask, Hint, Inherited, execute
 from nbsglang.lang.ops import Op
 from nbsglang.lang.run import Run, cancelled
 from nbsglang.lang.slots import Fault, Slot
-from nbsglang.lang.stream import Stream, drop_ops, fault_of
+from nbsglang.lang.stream import Stream, drop_ops, fault_of, refuse_op
 
 
 class _Fail(NamedTuple):
@@ -68,7 +68,7 @@ class Driver:
         self.id = uuid.uuid4().hex[:12]
         self._numbers = itertools.count(1)
         self._inbox: SimpleQueue[_Item] = SimpleQueue()
-        self._lock = threading.Lock()  # for the start of the thread
+        self._lock = threading.Lock()  # for the start of the thread, and for handing ops over or not
         self._thread: threading.Thread | None = None
         self._closing: Fault | None = None  # stop when the inbox is empty
         self._aborting = False  # do not even wait for that
@@ -86,14 +86,25 @@ class Driver:
         return f"{self.id}.{next(self._numbers)}"
 
     def feed(self, stream: Stream, op: Op) -> None:
-        """Hand an op to a stream."""
-        stream.n_submitted += 1
-        stream.todo.append(op)
-        if not stream.scheduled:
-            stream.scheduled = True
-            self._put(stream)
-        if self._stopped is not None:  # looked at last: the thread sees the op, or we see that it has stopped
-            drop_ops(stream, self._stopped)
+        """Hand an op to a stream. Raises UsageError if the stream has ended.
+
+        After the stop the op fails, and nothing else is touched: ops that were handed over are the thread's.
+        """
+        with self._lock:  # the op comes before the stop, whose thread then sees it, or after it
+            if stream.ended:
+                why = "its run is over" if stream.ended == "done" else "this branch has been joined"
+                raise UsageError(f"nothing can be appended to this state: {why}")
+            stopped = self._stopped
+            if stopped is None:
+                stream.n_submitted += 1
+                stream.todo.append(op)
+                if not stream.scheduled:
+                    stream.scheduled = True
+                    self._inbox.put(stream)
+        if stopped is not None:
+            refuse_op(stream, op, stopped)
+        elif self._thread is None:
+            self._start()
 
     def fail(self, streams: list[Stream], fault: Fault) -> None:
         """Let streams fail; their calls are cancelled, who waits for their values is told."""
@@ -102,9 +113,11 @@ class Driver:
 
     def end(self, stream: Stream, how: str) -> None:
         """Nothing more happens on the stream: it is "done" or "joined"."""
-        if not stream.ended:
+        with self._lock:
+            if stream.ended:
+                return
             stream.ended = how
-            self._put(_End(stream))
+        self._put(_End(stream))
 
     def watch(self, run: Run, until: float) -> None:
         """Let the run time out at this monotonic time."""
@@ -126,10 +139,13 @@ class Driver:
     def _put(self, item: _Item) -> None:
         self._inbox.put(item)
         if self._thread is None:
-            with self._lock:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._loop, name=f"nbsglang-driver-{self.id}", daemon=True)
-                    self._thread.start()
+            self._start()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._loop, name=f"nbsglang-driver-{self.id}", daemon=True)
+                self._thread.start()
 
     # ----------------------------------------------------------------------------------- the thread
 
@@ -230,7 +246,7 @@ class Driver:
         stream.run.emit(CallBegan(stream.id, call.call_id, kind, call.name))
         now = time.monotonic() - stream.run.began
         self._open[call.call_id] = _Open(stream, is_hint, now)
-        stream.calls.append(call.call_id)
+        stream.calls = (*stream.calls, call.call_id)
         try:
             stream.run.backend.submit(call, self._inbox)
         except Exception as error:
@@ -239,7 +255,7 @@ class Driver:
 
     def _close_call(self, stream: Stream, call_id: str, error: BaseException | None) -> None:
         del self._open[call_id]
-        stream.calls.remove(call_id)
+        stream.calls = tuple(other for other in stream.calls if other != call_id)
         stream.run.emit(CallEnded(stream.id, call_id, "" if error is None else f"{type(error).__name__}: {error}"))
 
     def _answer(self, item: Chunk | Reply | Failure) -> None:
@@ -263,35 +279,32 @@ class Driver:
     def _fail(self, stream: Stream, fault: Fault) -> None:
         """The stream does nothing more; the first fault stands."""
         stream.fault = stream.fault or fault
-        if stream.execution is not None:
-            stream.execution.close()
-            stream.execution = None
+        stream.stop()
         self._cancel_calls(stream)
-        op = stream.doing
-        left = [*([op] if op is not None else []), *stream.todo]
-        drop_ops(stream, stream.fault)
-        for op in left:
+        for op in drop_ops(stream, stream.fault):
             self._wake_streams(op)
 
     def _cancel_calls(self, stream: Stream) -> None:
-        for call_id in list(stream.calls):
+        for call_id in stream.calls:
             with suppress(Exception):  # the call is over for us, whatever the backend makes of it
                 stream.run.backend.cancel(call_id)
             self._close_call(stream, call_id, Cancelled("the call was cancelled"))
 
     def _forget(self, stream: Stream) -> None:
+        if not stream.idle:  # ended by one thread while another still appended
+            self._fail(stream, cancelled("the state has ended"))
         how = stream.ended
         if stream.fault is not None:
             how = "cancelled" if issubclass(stream.fault.kind, Cancelled) else "failed"
-        if stream.execution is not None:
-            stream.execution.close()
-            stream.execution = None
+        stream.stop()
         self._cancel_calls(stream)  # prefix hints, if any
+        stream.release()
         self._live.pop(stream.id, None)
         stream.run.emit(StreamEnded(stream.id, how))
 
     def _stop(self, fault: Fault) -> None:
-        self._stopped = fault
+        with self._lock:
+            self._stopped = fault
         while True:  # ops and ends that came before the stop; answers do not matter any more
             try:
                 item = self._inbox.get_nowait()

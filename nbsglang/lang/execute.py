@@ -21,6 +21,7 @@ from nbsglang.calls import (
     Chunk,
     Completion,
     GenCall,
+    LogprobSpec,
     Prompt,
     Reply,
     RoleBegin,
@@ -36,7 +37,7 @@ from nbsglang.lang.choices import decide
 from nbsglang.lang.meta import gen_meta, select_meta
 from nbsglang.lang.ops import Op
 from nbsglang.lang.options import merged
-from nbsglang.lang.slots import Fault, Meta, Slot
+from nbsglang.lang.slots import Fault, Slot
 from nbsglang.lang.stream import Stream
 
 
@@ -122,8 +123,8 @@ def _role(stream: Stream, part: ops.BeginRole | ops.EndRole) -> None:
 
 
 def _gen(stream: Stream, part: ops.Gen, op: Op) -> Generator[Want, Any, None]:
-    call = _gen_call(stream, part, op)
     wishes = part.logprobs.over(stream.run.options.logprobs)
+    call = _gen_call(stream, part, op, wishes.spec())
     slot = op.slots[0]
     answer: Chunk | Reply = yield call
     while isinstance(answer, Chunk):
@@ -136,28 +137,28 @@ def _gen(stream: Stream, part: ops.Gen, op: Op) -> Generator[Want, Any, None]:
         completions = (Completion("", finish_reason="prefix"),) * call.sampling.n
     if len(completions) != call.sampling.n:
         raise BackendError(f"the backend gave {len(completions)} texts for a call that wants {call.sampling.n}")
-    metas = [gen_meta(call.call_id, answer, done, bool(wishes.text)) for done in completions]
-    pairs = [split_reasoning(done.text) if part.split_reasoning else ("", done.text) for done in completions]
-    answers = [answer for _, answer in pairs]
-    stream.append(completions[0].segments() if answers[0] == completions[0].text else (Text(answers[0]),))
+    metas = [gen_meta(answer, done, bool(wishes.text)) for done in completions]
+    thoughts, texts = [], [done.text for done in completions]
+    if part.split_reasoning:
+        pairs = [split_reasoning(text) for text in texts]
+        thoughts, texts = [thought for thought, _ in pairs], [text for _, text in pairs]
+    stream.append(completions[0].segments() if texts[0] == completions[0].text else (Text(texts[0]),))
     stream.warm = stream.prompt
     read = part.read or str
-    values = [read(text) for text in answers]
+    values = [read(text) for text in texts]
     many = call.sampling.n > 1
     _fill(stream, slot, values if many else values[0], metas if many else metas[0])
-    if part.split_reasoning:
-        thoughts = [thought for thought, _ in pairs]
+    if thoughts:
         _fill(stream, op.slots[1], thoughts if many else thoughts[0])
 
 
-def _gen_call(stream: Stream, part: ops.Gen, op: Op) -> GenCall:
+def _gen_call(stream: Stream, part: ops.Gen, op: Op, logprobs: LogprobSpec | None) -> GenCall:
     run = stream.run
     sampling = merged(run.options.sampling, tuple(part.sampling.items()))
-    if run.seed is not None and "seed" not in part.sampling:
-        sampling = replace(sampling, seed=derived_seed(run.seed, stream.path, stream.n_calls))
+    if run.options.seed is not None and "seed" not in part.sampling:
+        sampling = replace(sampling, seed=derived_seed(run.options.seed, stream.path, stream.n_calls))
     if sampling.min_tokens > sampling.max_tokens:
         raise UsageError(f"min_tokens {sampling.min_tokens} is above max_tokens {sampling.max_tokens}")
-    logprobs = part.logprobs.over(run.options.logprobs).spec()
     can = run.backend.capabilities
     if "seed" not in part.sampling and not can.seed and sampling.temperature == 0:
         sampling = replace(sampling, seed=None)  # greedy text needs no seed
@@ -193,8 +194,8 @@ def _select(stream: Stream, part: ops.Select, op: Op) -> Generator[Want, Any, No
     if not run.backend.capabilities.scores:
         raise Unsupported("this backend cannot score choices")
     seed = part.seed
-    if seed is None and run.seed is not None:
-        seed = derived_seed(run.seed, stream.path, stream.n_calls)
+    if seed is None and run.options.seed is not None:
+        seed = derived_seed(run.options.seed, stream.path, stream.n_calls)
     reply: Reply = yield ScoreCall(
         _call_id(stream),
         stream.prompt,
@@ -214,7 +215,7 @@ def _select(stream: Stream, part: ops.Select, op: Op) -> Generator[Want, Any, No
     _fill(stream, op.slots[0], value, select_meta(reply, made))
 
 
-def _fill(stream: Stream, slot: Slot, value: object, meta: Meta = None) -> None:
+def _fill(stream: Stream, slot: Slot, value: object, meta: object = None) -> None:
     stream.run.emit(VariableSet(stream.id, slot.name, value if isinstance(value, str) else repr(value)))
     slot.fill(value, meta)
 

@@ -96,7 +96,7 @@ class Group:
             good = [slot if slot is not None and slot.done and slot.fault is None else None for slot in slots]
             gathered = Slot(name, parent._stream.signal)
             values = [slot.value if slot is not None else None for slot in good]
-            gathered.fill(values, [slot.meta if slot is not None else None for slot in good])  # type: ignore[misc]
+            gathered.fill(values, [slot.meta if slot is not None else None for slot in good])
             parent._slots[name] = gathered
             parent._run.emit(VariableSet(parent._stream.id, name, repr(values)))
 

@@ -182,28 +182,25 @@ async def wait_async(signal: Signal, ready: Ready) -> None:
         with suppress(RuntimeError):  # the loop may be closed by now
             loop.call_soon_threadsafe(event.set)
 
-    registered = False
-    while not ready():
-        if not registered:
-            signal.add(wake)
-            registered = True
-            continue
+    for _ in _pauses(signal, ready, wake, event):
         with suppress(TimeoutError):
             await asyncio.wait_for(event.wait(), _SLICE_S)
-        if event.is_set():
-            event.clear()
-            registered = False
 
 
 def _wait_in_place(signal: Signal, ready: Ready) -> None:
-    inbox: SimpleQueue[None] = SimpleQueue()
-    wake = partial(inbox.put, None)
-    registered = False
+    event = threading.Event()
+    for _ in _pauses(signal, ready, event.set, event):
+        event.wait(_SLICE_S)
+
+
+def _pauses(
+    signal: Signal, ready: Ready, wake: Callable[[], None], woken: threading.Event | asyncio.Event
+) -> Iterator[None]:
+    """Yields whenever the waiter has to pause until `wake` has set `woken`, or for a slice of time."""
     while not ready():
-        if not registered:
-            signal.add(wake)
-            registered = True
-            continue
-        with suppress(Empty):
-            inbox.get(timeout=_SLICE_S)
-            registered = False
+        signal.add(wake)
+        while not ready():  # asked once more after adding: it may have happened in between
+            yield
+            if woken.is_set():  # `wake` has been used up
+                woken.clear()
+                break

@@ -6,6 +6,7 @@ Not here: the program's own arguments, which win over an option of the same name
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -107,6 +108,8 @@ def run_options(given: Mapping[str, Any]) -> Options:
 def sampling_fields(**given: object) -> dict[str, Any]:
     """Fields of SamplingParams from options in the users' forms (lists, single strings); None is left out."""
     fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if not fields:  # most gens leave all to the run
+        return fields
     for name in ("stop", "stop_regex"):
         if name in fields:
             fields[name] = _strings(name, fields[name])
@@ -130,8 +133,6 @@ def merged(base: SamplingParams, fields: tuple[tuple[str, Any], ...]) -> Samplin
 
 def check_regex(pattern: object) -> None:
     """Raises ConstraintError if Python cannot compile it."""
-    import re
-
     try:
         re.compile(pattern)  # type: ignore[call-overload]  # whatever it is, re says
     except (re.error, TypeError) as error:

@@ -6,15 +6,49 @@ Not here: how they are run (`conduct.py`, `batch.py`), the options (`options.py`
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial, update_wrapper
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from nbsglang.errors import UsageError
 from nbsglang.lang import batch
 from nbsglang.lang.conduct import Call, run_here, start_thread, wait_until_over
 from nbsglang.lang.options import BATCH_DEFAULTS, RUN_DEFAULTS, run_options
 from nbsglang.lang.state import ProgramState
+
+_NO_SPECULATION = "num_api_spec_tokens has no effect: it is for backends behind an API, which are not there yet"
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A function with its arguments, to be called with a state. A batch holds many, so it is one small object."""
+
+    func: Callable[..., Any]
+    args: tuple[Any, ...]
+    named: Mapping[str, Any]
+
+    def __call__(self, state: ProgramState) -> Any:
+        return self.func(state, *self.args, **self.named)
+
+
+def _shows(options: Mapping[str, Any]) -> Callable[[_Method], _Method]:
+    """Let help and completion show these options, with their defaults, as keywords of a method.
+
+    They are no keywords in truth: which of those given are options is only known from the program's own parameters.
+    """
+
+    def mark(method: _Method) -> _Method:
+        found = inspect.signature(method)
+        own = [p for p in found.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        rest = [p for p in found.parameters.values() if p.kind is p.VAR_KEYWORD]
+        shown = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=v) for name, v in options.items()]
+        method.__signature__ = found.replace(parameters=[*own, *shown, *rest])  # type: ignore[attr-defined]
+        return method
+
+    return mark
 
 
 class Program:
@@ -40,11 +74,12 @@ class Program:
         self.arg_names = tuple(names[1:])
         update_wrapper(self, func)
 
+    @_shows(RUN_DEFAULTS)
     def run(self, *args: Any, **kwargs: Any) -> ProgramState:
         """Run it and wait for the end; returns the state. With `stream=True` returns at once, to be iterated.
 
         Keywords that are the program's own parameters are its arguments, also where an option has the same name.
-        The other options are those of `RUN_DEFAULTS`: the sampling of gens that do not say it themselves, and
+        The other options are the sampling of gens that do not say it themselves (`max_new_tokens` ...), and
         `backend`, `log`, `timeout` (seconds), `seed` (gives each gen a seed of its own), `stream`.
         Raises what the program raises, and ProgramError for a failed call whose error nobody has read.
         """
@@ -55,6 +90,7 @@ class Program:
             return start_thread(self.name, call, run_options(options))[0]
         return run_here(self.name, call, run_options(options))
 
+    @_shows({name: default for name, default in RUN_DEFAULTS.items() if name != "stream"})
     async def arun(self, *args: Any, **kwargs: Any) -> ProgramState:
         """Run it without blocking the event loop: the program's Python runs on a thread. Cancelling cancels it."""
         options, arguments = self._split(kwargs)
@@ -65,6 +101,7 @@ class Program:
         await wait_until_over(state, thread)
         return state
 
+    @_shows(BATCH_DEFAULTS)
     def run_batch(self, batch_kwargs: Iterable[Any], **kwargs: Any) -> Any:
         """Run it on each item, a dict of arguments or a tuple of positional ones; a list of states in their order.
 
@@ -117,8 +154,7 @@ class Program:
             self._signature.bind(None, *args, **given)
         except TypeError as error:
             raise UsageError(f"{self.name}: {error}; it takes {self._signature}, and options of run") from None
-        func = self.func
-        return lambda state: func(state, *args, **given)
+        return _Prepared(self.func, args, given)
 
     def __repr__(self) -> str:
         return f"<program {self.name}{self._signature}>"
@@ -129,7 +165,13 @@ def function(func: Callable[..., Any], num_api_spec_tokens: int | None = None) -
 @overload
 def function(func: None = None, num_api_spec_tokens: int | None = None) -> Callable[[Callable[..., Any]], Program]: ...
 def function(func: Callable[..., Any] | None = None, num_api_spec_tokens: int | None = None) -> Any:
-    """Make a program of a function whose first parameter is the state, as a decorator with or without arguments."""
+    """Make a program of a function whose first parameter is the state, as a decorator with or without arguments.
+
+    `num_api_spec_tokens` is accepted for SGLang's programs and warns: it is for backends behind an API, which are not
+    there yet; an engine in the process makes each call for itself.
+    """
+    if num_api_spec_tokens is not None:
+        warnings.warn(_NO_SPECULATION, UserWarning, stacklevel=2)
     if func is None:
         return partial(Program, num_api_spec_tokens=num_api_spec_tokens)
     return Program(func, num_api_spec_tokens)

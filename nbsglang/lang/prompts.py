@@ -17,6 +17,9 @@ class Mark(NamedTuple):
     n_chars: int
 
 
+START = Mark(0, 0)
+
+
 def extended(prompt: Prompt, segments: Prompt) -> Prompt:
     """The prompt with these at its end; literals that meet become one, so that they are encoded as one text."""
     for segment in segments:

@@ -64,7 +64,6 @@ class Run:
         self.backend = backend
         self.log = log
         self.options = options
-        self.seed = options.seed
         self.path = path
         self.streaming = streaming
         self.thread = threading.get_ident()  # on which the program's Python runs

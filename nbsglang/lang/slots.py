@@ -5,12 +5,10 @@ Not here: how to wait (`hub.py`), and who fills the slots (`execute.py`, on the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from nbsglang.errors import NbsglangError
-
-Meta = Mapping[str, object] | Sequence[Mapping[str, object]] | None
 
 
 class Where(NamedTuple):
@@ -24,29 +22,26 @@ class Where(NamedTuple):
         return f"{self.file}:{self.line} in {self.function}"
 
 
-class Signal:
-    """Wakes everyone who waits for it; a wake-up says "look again", not what happened.
+class Signal(list[Callable[[], None]]):
+    """Wakes everyone who waits for it; a wake-up says "look again", not what happened. The list of the wakers.
 
     `add` and `notify` may be called from any thread. A waker is a callable that neither blocks nor raises. It
     is called once at most; who finds nothing new adds it again, and looks once more after adding it.
     """
 
-    __slots__ = ("_wakers",)
-
-    def __init__(self) -> None:
-        self._wakers: list[Callable[[], None]] = []
+    __slots__ = ()
 
     def add(self, wake: Callable[[], None]) -> None:
         """Call `wake` at the next notify."""
-        self._wakers.append(wake)
+        self.append(wake)
 
     def notify(self) -> None:
         """Wake all that were added so far."""
         # Taken one by one from the front (each step is atomic): swapping the list would lose a waker that another
         # thread adds to the old list in between.
-        for _ in range(len(self._wakers)):
+        for _ in range(len(self)):
             try:
-                wake = self._wakers.pop(0)
+                wake = self.pop(0)
             except IndexError:  # a second notify was faster
                 return
             wake()
@@ -77,7 +72,7 @@ class Fault:
 class Slot:
     """The value of a variable, filled once by its stream: with a value and meta info, or with a fault.
 
-    `chunks` grows while a streaming call runs. `signal` is the stream's.
+    `chunks` grows while a streaming call runs. `signal` is the stream's. `meta` is what `meta.py` makes readable.
     """
 
     __slots__ = ("chunks", "done", "fault", "meta", "name", "signal", "value")
@@ -87,11 +82,11 @@ class Slot:
         self.signal = signal
         self.done = False
         self.value: object = None
-        self.meta: Meta = None
+        self.meta: object = None
         self.fault: Fault | None = None
         self.chunks: tuple[str, ...] | list[str] = ()  # a list once the first chunk is there
 
-    def fill(self, value: object, meta: Meta = None) -> None:
+    def fill(self, value: object, meta: object = None) -> None:
         """The value is there."""
         self.value = value
         self.meta = meta

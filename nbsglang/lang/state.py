@@ -18,6 +18,7 @@ from nbsglang.lang import api, ops, prompts
 from nbsglang.lang.follow import Pause, Steps, follow_prompt, follow_slot
 from nbsglang.lang.group import Group
 from nbsglang.lang.hub import wait, wait_async
+from nbsglang.lang.meta import readable
 from nbsglang.lang.ops import Op, Part, caller, parts_of
 from nbsglang.lang.run import Run, cancelled
 from nbsglang.lang.slots import Slot, Where
@@ -87,16 +88,14 @@ class ProgramState:
     def _new_slots(self, part: Part) -> tuple[Slot, ...]:
         if isinstance(part, (ops.Gen, ops.Select)):
             name = part.name or self._unused_name()
-            names = [name]
             if isinstance(part, ops.Gen) and part.split_reasoning:
-                names.append(f"{name}_reasoning_content")
-        elif isinstance(part, ops.EndScope):
-            names = [part.name]
-        else:
-            return ()
-        slots = tuple(Slot(name, self._stream.signal) for name in names)
-        self._slots.update(zip(names, slots, strict=True))
-        return slots
+                return self._new_slot(name), self._new_slot(f"{name}_reasoning_content")
+            return (self._new_slot(name),)
+        return (self._new_slot(part.name),) if isinstance(part, ops.EndScope) else ()
+
+    def _new_slot(self, name: str) -> Slot:
+        slot = self._slots[name] = Slot(name, self._stream.signal)
+        return slot
 
     def _unused_name(self) -> str:
         while f"_{self._n_unnamed}" in self._slots:
@@ -104,9 +103,6 @@ class ProgramState:
         return f"_{self._n_unnamed}"
 
     def _feed(self, part: Part, slots: tuple[Slot, ...], where: Where) -> None:
-        if self._stream.ended:
-            why = "its run is over" if self._stream.ended == "done" else "this branch has been joined"
-            raise UsageError(f"nothing can be appended to this state: {why}")
         self._run.driver.feed(self._stream, Op(part, slots, where))
         if self._run.streaming:
             self._stream.signal.notify()  # who waits for a name to come up
@@ -139,7 +135,7 @@ class ProgramState:
         """What is known about the call that made a variable: counts, finish reason, logprobs; a list if n > 1."""
         slot = self._done_slot(name)
         slot.read()
-        return slot.meta
+        return readable(slot.meta)
 
     def text(self) -> str:
         """The whole prompt as the model sees it; waits for everything appended. Raises what `error` would return."""
@@ -240,7 +236,7 @@ class ProgramState:
             else:
                 yield (step, {}) if return_meta_data else step
         if return_meta_data:
-            yield "", ({} if name is None else self._slot(name).meta)
+            yield "", ({} if name is None else readable(self._slot(name).meta))
 
     def _steps(self, name: str | None) -> Steps:
         if name is None:

@@ -16,6 +16,8 @@ from nbsglang.lang.ops import Op
 from nbsglang.lang.run import Run
 from nbsglang.lang.slots import Fault, Signal
 
+_NO_OPS: deque[Op] = deque(maxlen=0)  # shared by all streams that are over; nothing can get into it
+
 
 class Stream:
     """One prompt that grows. The Python side appends to `todo` and counts `n_submitted`; the rest is the driver's.
@@ -59,12 +61,12 @@ class Stream:
         self.doing: Op | None = None
         self.fault: Fault | None = None
         self.shown: tuple[Prompt, str] = ((), "")
-        self.forked_at = prompts.Mark(0, 0)
+        self.forked_at = prompts.START
         self.scopes: dict[str, prompts.Mark] = {}
         self.n_calls = 0
         self.n_hints = 0
         self.warm: Prompt = ()  # the prompt when the last call ended: what the backend has computed already
-        self.calls: list[str] = []  # open ones
+        self.calls: tuple[str, ...] = ()  # open ones
         self.execution: Generator[object, Any, None] | None = None  # the driver starts it
 
     @property
@@ -83,22 +85,38 @@ class Stream:
         if self.run.streaming:
             self.signal.notify()
 
+    def stop(self) -> None:
+        """Go no further with the op that is being done."""
+        if self.execution is not None:
+            self.execution.close()
+            self.execution = None
 
-def drop_ops(stream: Stream, fault: Fault) -> None:
-    """Fail the ops that the stream has not done."""
-    stream.fault = stream.fault or fault
-    if stream.doing is not None:
-        stream.todo.appendleft(stream.doing)
-        stream.doing = None
-    while True:
-        try:
-            op = stream.todo.popleft()
-        except IndexError:
-            break
+    def release(self) -> None:
+        """The stream is over and idle: let go of what only its ops needed. Many programs stay around after their end,
+        and Python's garbage collector visits each object of theirs again and again."""
+        self.todo = _NO_OPS
+        self.warm = ()
+
+
+def drop_ops(stream: Stream, fault: Fault) -> list[Op]:
+    """Fail the ops that the stream has not done, and return them. For the driver's thread alone."""
+    dropped: list[Op] = [] if stream.doing is None else [stream.doing]
+    stream.doing = None
+    while stream.todo:  # the Python side may still append
+        dropped.append(stream.todo.popleft())
+    for op in dropped:
         for slot in op.slots:
             slot.fail(fault)
-        stream.n_done += 1
+    stream.n_done += len(dropped)
     stream.signal.notify()
+    return dropped
+
+
+def refuse_op(stream: Stream, op: Op, fault: Fault) -> None:
+    """Fail an op that the stream has not taken; what it has taken is the driver's."""
+    stream.fault = stream.fault or fault
+    for slot in op.slots:
+        slot.fail(fault)
 
 
 def fault_of(stream: Stream, error: Exception, call_id: str) -> Fault:

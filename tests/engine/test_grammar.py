@@ -332,6 +332,7 @@ def test_llguidance_is_loaded_late() -> None:
 
 def test_translation_is_fast_and_short_for_plain_patterns() -> None:
     assert translate("ab[c-e]") == r"[\x{61}][\x{62}][\x{63}-\x{65}]"
-    start = time.monotonic()
-    translate("[a-zA-Z0-9._%+\\-]+@[a-zA-Z0-9.\\-]+\\.[a-zA-Z]{2,10}")
-    assert time.monotonic() - start < 0.05
+    start = time.thread_time()  # its own work, whatever else the machine does; it takes a millisecond
+    long = translate("[a-zA-Z0-9._%+\\-]+@[a-zA-Z0-9.\\-]+\\.[a-zA-Z]{2,10}")
+    assert time.thread_time() - start < 0.15
+    assert len(long) < 250

@@ -20,6 +20,7 @@ from nbsglang.calls import (
     Failure,
     GenCall,
     LogprobSpec,
+    Media,
     Reply,
     RoleBegin,
     RoleEnd,
@@ -28,7 +29,7 @@ from nbsglang.calls import (
     Text,
 )
 from nbsglang.errors import BackendClosed, BackendError, Cancelled, Unsupported, UsageError
-from nbsglang.lang.chat_template import get_chat_template
+from nbsglang.lang.chat_template import ChatTemplate, get_chat_template
 
 PROMPT = (RoleBegin("user"), Text("hi"), RoleEnd("user"))
 
@@ -53,8 +54,15 @@ def text_of(backend: Backend, **sampling: Any) -> Any:
 
 def test_it_is_a_backend_and_renders_chatml() -> None:
     mock: Backend = sgl.MockBackend()
-    assert mock.render(PROMPT) == "<|im_start|>user\nhi<|im_end|>\n" == get_chat_template("chatml").render(PROMPT)
+    assert mock.render(PROMPT) == "<|im_start|>user\nhi<|im_end|>\n"
     assert sgl.MockBackend(render=lambda prompt: "fixed").render(PROMPT) == "fixed"
+    with pytest.raises(Unsupported, match="no images"):
+        mock.render((Media("image", "0" * 64, b""),))
+
+
+def test_a_chat_template_is_a_name_and_renders_nothing() -> None:
+    assert get_chat_template("default") == get_chat_template("chatml") == ChatTemplate("chatml")
+    assert not hasattr(ChatTemplate, "render")  # that is the backend's
     with pytest.raises(UsageError, match="no chat template"):
         get_chat_template("llama-2-chat")
 
@@ -144,7 +152,7 @@ def test_a_delay_a_cancel_and_a_close() -> None:
     mock = sgl.MockBackend("text", delay=0.05)
     began = time.monotonic()
     assert isinstance(answers(mock, GenCall("a", PROMPT))[0], Reply)
-    assert 0.04 < time.monotonic() - began < 0.3
+    assert 0.04 < time.monotonic() - began < 2
     slow = sgl.MockBackend("text", delay=30)
     inbox: SimpleQueue[Any] = SimpleQueue()
     slow.submit(GenCall("b", PROMPT), inbox)
@@ -161,6 +169,20 @@ def test_a_delay_a_cancel_and_a_close() -> None:
     with pytest.raises(BackendClosed):
         slow.submit(GenCall("d", PROMPT), inbox)
     assert inbox.empty()
+
+
+def test_what_it_remembers_is_read_under_its_lock() -> None:
+    mock = sgl.MockBackend("text", delay=30)
+    mock.submit(GenCall("a", PROMPT), SimpleQueue())
+    mock.cancel("a")
+    read: list[object] = []
+    reader = threading.Thread(target=lambda: read.extend((mock.calls, mock.cancelled, mock.stats())))
+    with mock._wake:
+        reader.start()
+        reader.join(0.05)
+        assert read == []
+    reader.join(2)
+    assert read == [[GenCall("a", PROMPT)], ["a"], {"calls": 1, "prompt_tokens": 30, "generated_tokens": 4}]
 
 
 def test_its_thread_ends_when_nothing_waits() -> None:

@@ -14,9 +14,11 @@ import pytest
 from pydantic import BaseModel
 
 import nbsglang as sgl
+from nbsglang import current
 from nbsglang.calls import Call, Capabilities, GenCall, Generated, RoleBegin, RoleEnd, ScoreCall, Text
 from nbsglang.errors import ConstraintError, ProgramError, Unsupported, UsageError
 from nbsglang.events import CallBegan, CallEnded, EventLog, StreamBegan, StreamEnded, StreamText, VariableSet
+from nbsglang.lang.config import GlobalConfig
 from nbsglang.lang.execute import derived_seed, split_reasoning
 from nbsglang.lang.types import Regex
 
@@ -280,7 +282,9 @@ def test_bind_keeps_everything_and_changes_nothing() -> None:
     def body(s, a, b, c=0):
         return a, b, c
 
-    program = sgl.function(body, num_api_spec_tokens=7)
+    with pytest.warns(UserWarning, match="num_api_spec_tokens has no effect") as warned:
+        program = sgl.function(body, num_api_spec_tokens=7)
+    assert [warning.filename for warning in warned] == [__file__]
     given = {"a": 1}
     bound = program.bind(**given)
     again = bound.bind(c=9)
@@ -294,9 +298,40 @@ def test_bind_keeps_everything_and_changes_nothing() -> None:
     assert item == kept
     assert given == {"a": 1}
     assert bound.num_api_spec_tokens == again.num_api_spec_tokens == 7
+    assert len(warned) == 1
     assert program.bound == {}
     with pytest.raises(UsageError, match="no parameter d"):
         program.bind(d=1)
+
+
+def test_help_shows_the_options_with_their_defaults() -> None:
+    sampling = (
+        "max_new_tokens=128, n=1, stop=None, stop_token_ids=None, stop_regex=None, temperature=1.0, top_p=1.0, "
+        "top_k=-1, min_p=0.0, frequency_penalty=0.0, presence_penalty=0.0, ignore_eos=False, return_logprob=None, "
+        "logprob_start_len=None, top_logprobs_num=None, return_text_in_logprobs=None"
+    )
+    ours = "seed=None, timeout=None, log=None"
+    any_kind = "'Any'"
+    assert str(inspect.signature(chat.run)) == (
+        f"(*args: {any_kind}, {sampling}, stream=False, backend=None, {ours}, **kwargs: {any_kind}) -> 'ProgramState'"
+    )
+    assert f"({sampling}" in str(inspect.signature(chat.arun)).replace(f"*args: {any_kind}, ", "")
+    assert "stream=" not in str(inspect.signature(chat.arun))
+    batch = str(inspect.signature(chat.run_batch))
+    assert f"*, {sampling}, backend=None, {ours}, num_threads='auto', progress_bar=False" in batch
+
+
+def test_n_texts_in_a_program_are_a_list_and_the_first_goes_on() -> None:
+    @sgl.function
+    def program(s):
+        s += "P: " + sgl.gen("x")
+        texts = s["x"]
+        s += "|" + sgl.gen("y", n=1)
+        return texts, s["y"], s.text()
+
+    mock = sgl.MockBackend(["a", "b", "c"])
+    assert program.run(backend=mock, n=2).ret_value == (["a", "b"], "c", "P: a|c")
+    assert mock.calls[1].prompt == (Text("P: "), Generated("a", (97,)), Text("|"))
 
 
 def test_n_texts_are_a_list_and_the_first_goes_on() -> None:
@@ -523,6 +558,21 @@ def test_verbosity_prints_the_text(capsys: pytest.CaptureFixture[str]) -> None:
     finally:
         sgl.global_config.verbosity = 0
     assert capsys.readouterr().out == "P: text\n"
+
+
+def test_the_settings_are_names_for_what_is_kept_in_current() -> None:
+    config = GlobalConfig()
+    current.set_verbosity(1)
+    try:
+        assert config.verbosity == sgl.global_config.verbosity == 1
+    finally:
+        config.verbosity = 0
+    assert current.verbosity() == 0
+    config.enable_precache_with_tracing = config.enable_parallel_encoding = False  # accepted, and without effect
+    assert config.enable_precache_with_tracing
+    assert config.enable_parallel_encoding
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        config.other = 1  # type: ignore[attr-defined]
 
 
 # ------------------------------------------------------------------------------------------------ batches

@@ -22,6 +22,9 @@ from nbsglang.errors import Cancelled, ProgramError, TimedOut
 pytestmark = pytest.mark.usefixtures("no_greenlets_left")
 
 
+SOON = 3  # seconds: what is cut short here would take 30, so a busy machine has room
+
+
 @contextmanager
 def ends_within(seconds: float) -> Iterator[None]:
     began = time.monotonic()
@@ -31,7 +34,7 @@ def ends_within(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
-    """An interrupt, as from a Ctrl-C, after a while; it must be over half a second after that."""
+    """An interrupt, as from a Ctrl-C, after a while; it must be over soon after that."""
     at: list[float] = []
 
     def strike() -> None:
@@ -43,7 +46,7 @@ def interrupted_after(seconds: float) -> Iterator[None]:
     try:
         with pytest.raises(KeyboardInterrupt):
             yield
-        assert time.monotonic() - at[0] < 0.5
+        assert time.monotonic() - at[0] < SOON
     finally:
         timer.cancel()
 
@@ -163,7 +166,7 @@ except KeyboardInterrupt:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.5)
-    with ends_within(1.5):  # the interpreter's own exit included
+    with ends_within(2 * SOON):  # the interpreter's own exit included
         os.kill(process.pid, signal.SIGINT)
         out, _ = process.communicate(timeout=10)
     assert out == "20 ['MainThread']\n"
@@ -172,7 +175,7 @@ except KeyboardInterrupt:
 
 def test_a_timeout_cancels_and_raises() -> None:
     mock = sgl.MockBackend("t", delay=30)
-    with ends_within(0.5), pytest.raises(TimedOut, match=r"timeout of 0.1 s"):
+    with ends_within(SOON), pytest.raises(TimedOut, match=r"timeout of 0.1 s"):
         slow.run(backend=mock, timeout=0.1)
     assert len(mock.cancelled) == 1
     assert slow.run(backend=sgl.MockBackend("t", delay=0.01), timeout=30)["a"] == "t"
@@ -186,7 +189,7 @@ def test_a_timeout_of_a_batch_leaves_what_was_done() -> None:
             if len(self.calls) < 3:
                 super().submit(call, inbox)
 
-    with ends_within(0.7):
+    with ends_within(SOON):
         states = slow.run_batch([()] * 3, backend=Stuck("t"), timeout=0.2, num_threads=1, on_error="return")
     assert [type(s.error()) for s in states] == [type(None), TimedOut, TimedOut]
     assert [s.ret_value for s in states] == ["t", None, None]
@@ -200,7 +203,7 @@ def test_a_timeout_is_raised_though_the_program_never_reads() -> None:
     def program(s):
         s += sgl.gen("a")
 
-    with ends_within(0.5), pytest.raises(TimedOut):
+    with ends_within(SOON), pytest.raises(TimedOut):
         program.run(backend=sgl.MockBackend("t", delay=30), timeout=0.1)
 
 
@@ -210,7 +213,7 @@ def test_a_timeout_reaches_nested_runs() -> None:
         return slow.run_batch([()] * 3)
 
     mock = sgl.MockBackend("t", delay=30)
-    with ends_within(0.5), pytest.raises(TimedOut):
+    with ends_within(SOON), pytest.raises(TimedOut):
         outer.run(backend=mock, timeout=0.1)
     assert len(mock.cancelled) == 3
 
@@ -249,7 +252,7 @@ def test_a_program_can_cancel_itself_from_another_thread() -> None:
         threading.Timer(0.05, s.cancel).start()
         s["a"]
 
-    with ends_within(0.5), pytest.raises(Cancelled):
+    with ends_within(SOON), pytest.raises(Cancelled):
         program.run(backend=mock)
     assert len(mock.cancelled) == 1
 
@@ -259,7 +262,7 @@ def test_cancel_of_a_streaming_run() -> None:
     state = slow.run(backend=mock, stream=True)
     time.sleep(0.05)
     state.cancel()
-    with ends_within(0.5), pytest.raises(Cancelled):
+    with ends_within(SOON), pytest.raises(Cancelled):
         list(state.text_iter("a"))
     with pytest.raises(Cancelled):
         state.text()
@@ -284,7 +287,7 @@ def test_cancelling_arun_cancels_the_run() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    with ends_within(0.8):
+    with ends_within(SOON):
         asyncio.run(main())
     assert len(mock.cancelled) == 1
 
