@@ -45,11 +45,6 @@ def overhead(ours: Ours, workload: Workload) -> Overhead:
     return Overhead(own / seconds, commit / seconds, run / seconds, 1 - (plan + pack + run + commit) / seconds)
 
 
-def chunk_tokens(engine: sgl.Engine) -> int:
-    """Prompt tokens that the engine computes in a step; on a CPU it chooses by a measurement when it is made."""
-    return int(_scheduler(engine).limits.chunk_tokens)
-
-
 def _scheduler(engine: sgl.Engine) -> Any:
     return engine._loop._core.scheduler  # no public way in, and none is worth having for this
 

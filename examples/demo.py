@@ -1,6 +1,6 @@
 """A fork/join program on the default model, in this process: its answer, the radix tree and the numbers.
 
-    make demo
+make demo
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from nbsglang.engine.radix import RadixTree
 from nbsglang.engine.request import Request
 from nbsglang.engine.sampler import Sampled, sample, score
 from nbsglang.engine.scheduler import Limits, Scheduler
+from nbsglang.engine.sizes import Pace
 from nbsglang.engine.slots import SlotList
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import BackendError, NbsglangError, OutOfMemory
@@ -67,6 +68,7 @@ class Core:
         limits: Limits,
         config: Config,
         emit: Callable[[Body], object],
+        pace: Pace | None = None,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
@@ -74,6 +76,7 @@ class Core:
         self.tree = RadixTree(self._emit_tree)
         self.scheduler = Scheduler(self.tree, SlotList(n_slots), limits, config.policy, emit, config.caching)
         self.totals = Totals()
+        self._pace = pace
         self._emit = emit
         self._n_tree_events = 0
         self._named = np.zeros(max(model.n_vocab, tokenizer.n_vocab), bool)
@@ -145,6 +148,8 @@ class Core:
                 return outputs + self._fail(planned, error)
             times.append(time.perf_counter())
             self._log_step(n_planned, times)
+            if self._pace is not None:
+                self.scheduler.chunk_tokens = self._pace.observe(sum(n_planned), times[-1] - times[0])
         return outputs
 
     def _end_computed(self) -> list[Output]:

@@ -50,7 +50,7 @@ from nbsglang.engine.model import Model
 from nbsglang.engine.options import options, prompts
 from nbsglang.engine.prompt import Renderer
 from nbsglang.engine.request import Request
-from nbsglang.engine.sizes import eos_ids, limits, pool_tokens
+from nbsglang.engine.sizes import Pace, eos_ids, limits, pool_tokens
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import BackendClosed, UsageError
 from nbsglang.events import Control, EventLog, Loading, Ready, Snapshot
@@ -79,8 +79,8 @@ class Engine:
     `tokenizer`), which stays the user's and is given back untouched at close. `dtype` "auto" is float32
     on a CPU and bfloat16 on CUDA. `kv_tokens` fixes the KV pool in tokens; otherwise it takes the share
     `kv_memory` of the free memory (0.85 on CUDA; on a CPU a quarter, at most 2 GiB). At most `max_batch`
-    requests run at once, and a step computes at most `chunk_tokens` prompt tokens (on a CPU chosen so that
-    a step takes about 0.3 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
+    requests run at once, and a step computes at most `chunk_tokens` prompt tokens (on a CPU as many
+    as take about 0.3 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
     ageing), "fcfs", "random" or "dfs_weight"; `caching=False` switches the radix cache off, for
     comparison. `verify` compares logits with those of transformers once. `seed` makes unseeded sampling
     repeatable. `log` receives the events, as those of `source`, which is unique.
@@ -121,7 +121,10 @@ class Engine:
         try:
             words = Tokenizer(loaded.tokenizer, n_vocab=self._model.n_vocab, eos_ids=eos_ids(loaded.module))
             n_slots = config.kv_tokens or pool_tokens(self._model, config.kv_memory)
-            core = Core(self._model, words, n_slots, limits(config, self._model), config, emit)
+            bounds = limits(config, self._model)
+            paced = config.chunk_tokens is None and self._model.device.type == "cpu"
+            pace = Pace(bounds.chunk_tokens) if paced else None
+            core = Core(self._model, words, n_slots, bounds, config, emit, pace)
         except BaseException:
             self._model.release()
             raise

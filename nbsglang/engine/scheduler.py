@@ -55,6 +55,7 @@ class Scheduler:
         self.waiting: list[Request] = []  # by arrival, preempted ones at their old place
         self.running: list[Request] = []  # by admission: the last is the youngest
         self.n_preempted = 0
+        self.chunk_tokens = limits.chunk_tokens  # prompt tokens of the next step
         self._policy = policy
         self._emit = emit
         self._caching = caching
@@ -66,7 +67,7 @@ class Scheduler:
         """Choose the next step: sets `n_planned`, reserves slots, returns the requests that compute."""
         for request in self.running:
             request.n_planned = 0
-        budget = self.limits.chunk_tokens
+        budget = self.chunk_tokens
         for request in sorted(self.running, key=lambda r: r.n_missing > 1):  # decodes first, stable
             if request.node is None:  # preempted by an earlier one of this loop
                 continue

@@ -5,10 +5,6 @@ Not here: what the user sets (`config.py`).
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
-import numpy as np
 import psutil
 import torch
 
@@ -19,6 +15,7 @@ from nbsglang.engine.scheduler import Limits
 from nbsglang.errors import UsageError
 
 _CPU_STEP_S = 0.3  # aim of a prefill step on a CPU: a cancelled call waits for the end of a step, at most 0.4 s
+_PACE_UNIT, _PACE_MOST = 16, 1024
 _CPU_POOL_BYTES = 2 << 30
 
 
@@ -44,24 +41,32 @@ def pool_tokens(model: Model, share: float | None) -> int:
 
 
 def limits(config: Config, model: Model) -> Limits:
+    """Bounds of a step for this model; on a CPU the chunk is only where `Pace` begins."""
     on_cpu = model.device.type == "cpu"
     max_batch = (64 if on_cpu else 256) if config.max_batch == "auto" else config.max_batch
-    chunk = config.chunk_tokens or (_cpu_chunk(model) if on_cpu else 4096)
+    n_parameters = sum(p.numel() for p in model.module.parameters())
+    chunk = config.chunk_tokens or (_pace_start(n_parameters) if on_cpu else 4096)
     return Limits(max_batch, chunk, config.lookahead)
 
 
-def _cpu_chunk(model: Model, n_tokens: int = 128) -> int:
-    """Prompt tokens that take about `_CPU_STEP_S`, in steps of 32, by a measurement.
+def _pace_start(n_parameters: int) -> int:
+    """Prompt tokens for the first step on a CPU of which nothing is known but that it does 100 GFLOP/s at least."""
+    return max(_PACE_UNIT, min(int(_CPU_STEP_S * 1e11 / (2 * n_parameters)) // _PACE_UNIT * _PACE_UNIT, 128))
 
-    The best of three: a busy machine would otherwise be taken for a slow one for the engine's whole life, and
-    small chunks cost throughput.
+
+class Pace:
+    """How many prompt tokens a step on a CPU computes, so that it takes about `_CPU_STEP_S`.
+
+    It follows the steps that went before: a measurement at loading would take a machine that is busy at that moment
+    for a slow one, and small chunks cost throughput. Tokens do not depend on it.
     """
-    ids, positions = np.zeros(n_tokens, np.int64), np.arange(n_tokens)
-    seconds = min(_timed(lambda: model.dry_run(ids, positions)) for _ in range(3))
-    return max(32, min(int(n_tokens * _CPU_STEP_S / seconds) // 32 * 32, 1024))
 
+    def __init__(self, chunk_tokens: int) -> None:
+        self.chunk_tokens = chunk_tokens
 
-def _timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    def observe(self, n_rows: int, seconds: float) -> int:
+        """After a step of `n_rows` tokens: the chunk of the next. Steps far below the chunk tell nothing."""
+        if n_rows >= self.chunk_tokens:
+            wanted = min(n_rows * _CPU_STEP_S / seconds, 2 * self.chunk_tokens, _PACE_MOST)
+            self.chunk_tokens = max(_PACE_UNIT, int(wanted) // _PACE_UNIT * _PACE_UNIT)
+        return self.chunk_tokens
