@@ -29,7 +29,7 @@ from benchmarks.batched import Batched
 from benchmarks.by_hand import ByHand
 from benchmarks.guided import Guided, Unavailable
 from benchmarks.loop import Loop
-from benchmarks.measure import Contestant, Measured, Plan, measure
+from benchmarks.measure import Contestant, Measured, Plan, measure_all
 from benchmarks.optimum import hit_rate, n_gens, needed, optimum
 from benchmarks.ours import Ours
 from benchmarks.overhead import overhead
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     loaded = load("smollm2")
     chunk = options.chunk_tokens
     with sgl.Engine(model=loaded.module, tokenizer=loaded.tokenizer, log=sgl.EventLog(), chunk_tokens=chunk) as engine:
-        print(f"{options.threads} threads; the engine computes {chunk or 'about 0.3 s of'} prompt tokens a step")
+        print(f"{options.threads} threads; the engine computes {chunk or 'about 0.35 s of'} prompt tokens a step")
         contestants = enter(engine, loaded.module, loaded.tokenizer)
         plan = Plan(options.runs, shares={} if options.full or options.quick else _SHARES)
         sizes = QUICK if options.quick else FULL
@@ -90,9 +90,9 @@ def run(name: str, contestants: Sequence[Contestant], tokenizer: Any, sizes: Siz
     """One workload with all contestants: their times, the hit rate and its optimum, what was compared."""
     workload, small = build(name, tokenizer, sizes), build(name, tokenizer, WARM_UP, seed=1)
     print(f"\n{name}: tokens {dict(token_counts(workload, tokenizer))}, generated {workload.n_generated}", flush=True)
-    measured: dict[str, Measured] = {}
+    measured = measure_all(contestants, name, workload, small, plan)
     for contestant in contestants:
-        done = measured[contestant.name] = measure(contestant, name, workload, small, plan)
+        done = measured[contestant.name]
         first = f", first token {done.outcome.first_token_s:.2f} s" if done.outcome.first_token_s else ""
         runs = ", ".join(f"{seconds:.2f}" for seconds in done.runs)
         print(f"  {contestant.name:9}{done.seconds:8.2f} s{first}   [{runs}]", flush=True)

@@ -1,4 +1,4 @@
-"""Times a contestant on a workload: a warm-up with other text, then runs from a cold cache, of which the median counts.
+"""Times contestants on a workload: a warm-up with other text before each run, a cold cache, and the median counts.
 
 Not here: what is compared with what (`cpu.py`).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -33,7 +33,7 @@ class Plan:
     """
 
     runs: int = 3
-    slow: float = 8.0
+    slow: float = 26.0
     shares: Mapping[tuple[str, str], int] = field(default_factory=dict)  # (workload, contestant) -> 1 / part
 
 
@@ -48,16 +48,33 @@ class Measured:
 
 
 def measure(contestant: Contestant, name: str, workload: Workload, warm_up: Workload, plan: Plan) -> Measured:
-    """Raises ValueError when the contestant did not generate as many tokens as it should."""
-    share = plan.shares.get((name, contestant.name), 1)
-    work = part(workload, share) if share > 1 else workload
-    _once(contestant, warm_up)
-    runs: list[tuple[float, Outcome]] = []
-    while len(runs) < plan.runs and (not runs or runs[0][0] < plan.slow):
-        runs.append(_once(contestant, work))
+    """One contestant alone; see `measure_all`."""
+    return measure_all([contestant], name, workload, warm_up, plan)[contestant.name]
+
+
+def measure_all(
+    contestants: Sequence[Contestant], name: str, workload: Workload, warm_up: Workload, plan: Plan
+) -> dict[str, Measured]:
+    """All contestants in turns, round by round, so that a machine that is slow for a while is so for each.
+
+    Raises ValueError when one did not generate as many tokens as it should.
+    """
+    shares = {c.name: plan.shares.get((name, c.name), 1) for c in contestants}
+    works = {n: part(workload, share) if share > 1 else workload for n, share in shares.items()}
+    runs: dict[str, list[tuple[float, Outcome]]] = {c.name: [] for c in contestants}
+    for _ in range(plan.runs):
+        for contestant in contestants:
+            mine = runs[contestant.name]
+            if not mine or mine[0][0] < plan.slow:
+                _once(contestant, warm_up)
+                mine.append(_once(contestant, works[contestant.name]))
+    return {n: _measured(n, name, works[n], shares[n], mine) for n, mine in runs.items()}
+
+
+def _measured(who: str, name: str, work: Workload, share: int, runs: list[tuple[float, Outcome]]) -> Measured:
     for _, outcome in runs:
         if outcome.n_generated != work.n_generated:
-            raise ValueError(f"{contestant.name} made {outcome.n_generated} tokens of {name}, not {work.n_generated}")
+            raise ValueError(f"{who} made {outcome.n_generated} tokens of {name}, not {work.n_generated}")
     times = [seconds * share for seconds, _ in runs]
     median = statistics.median_low(times)
     return Measured(median, tuple(times), share, runs[times.index(median)][1])

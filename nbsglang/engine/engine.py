@@ -80,7 +80,7 @@ class Engine:
     on a CPU and bfloat16 on CUDA. `kv_tokens` fixes the KV pool in tokens; otherwise it takes the share
     `kv_memory` of the free memory (0.85 on CUDA; on a CPU a quarter, at most 2 GiB). At most `max_batch`
     requests run at once, and a step computes at most `chunk_tokens` prompt tokens (on a CPU as many
-    as take about 0.3 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
+    as take about 0.35 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
     ageing), "fcfs", "random" or "dfs_weight"; `caching=False` switches the radix cache off, for
     comparison. `verify` compares logits with those of transformers once. `seed` makes unseeded sampling
     repeatable. `log` receives the events, as those of `source`, which is unique.

@@ -8,6 +8,7 @@ Not here: what a step does (`core.py`) and what an output means to a call (`back
 
 from __future__ import annotations
 
+import atexit
 import threading
 import traceback
 from collections import deque
@@ -41,7 +42,13 @@ class Loop:
         self._wake = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._main, name=f"nbsglang-engine-{name}", daemon=True)
+        # At the interpreter's end the thread must be gone: torch aborts the process under one that still computes.
+        atexit.register(self._at_exit)
         self._thread.start()
+
+    def _at_exit(self) -> None:
+        self.stop()
+        self.join()
 
     @property
     def runs(self) -> bool:
@@ -76,6 +83,7 @@ class Loop:
             crash = traceback.format_exc()
         self.stop()
         self._delivery.ended(crash)
+        atexit.unregister(self._at_exit)
 
     def _work(self) -> None:
         while True:

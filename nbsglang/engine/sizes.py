@@ -14,8 +14,8 @@ from nbsglang.engine.pool import KVPool
 from nbsglang.engine.scheduler import Limits
 from nbsglang.errors import UsageError
 
-_CPU_STEP_S = 0.3  # aim of a prefill step on a CPU: a cancelled call waits for the end of a step, at most 0.4 s
-_PACE_UNIT, _PACE_MOST = 16, 1024
+_CPU_STEP_S = 0.35  # aim of a prefill step on a CPU: a cancelled call waits for the end of a step, at most 0.4 s
+_PACE_LEAST, _PACE_MOST = 16, 1024
 _CPU_POOL_BYTES = 2 << 30
 
 
@@ -51,7 +51,7 @@ def limits(config: Config, model: Model) -> Limits:
 
 def _pace_start(n_parameters: int) -> int:
     """Prompt tokens for the first step on a CPU of which nothing is known but that it does 100 GFLOP/s at least."""
-    return max(_PACE_UNIT, min(int(_CPU_STEP_S * 1e11 / (2 * n_parameters)) // _PACE_UNIT * _PACE_UNIT, 128))
+    return max(_PACE_LEAST, min(int(_CPU_STEP_S * 1e11 / (2 * n_parameters)), 128))
 
 
 class Pace:
@@ -67,6 +67,7 @@ class Pace:
     def observe(self, n_rows: int, seconds: float) -> int:
         """After a step of `n_rows` tokens: the chunk of the next. Steps far below the chunk tell nothing."""
         if n_rows >= self.chunk_tokens:
-            wanted = min(n_rows * _CPU_STEP_S / seconds, 2 * self.chunk_tokens, _PACE_MOST)
-            self.chunk_tokens = max(_PACE_UNIT, int(wanted) // _PACE_UNIT * _PACE_UNIT)
+            wanted = n_rows * _CPU_STEP_S / seconds
+            at_once = min(max(wanted, self.chunk_tokens / 2), self.chunk_tokens * 2)  # one odd step moves it little
+            self.chunk_tokens = int(min(max(at_once, _PACE_LEAST), _PACE_MOST))
         return self.chunk_tokens

@@ -6,18 +6,24 @@ from nbsglang.engine.sizes import Pace
 
 
 def test_the_chunk_settles_where_a_step_takes_the_time_it_should():
-    for tokens_per_second in (100.0, 700.0, 3000.0):
-        pace = Pace(128)
-        for _ in range(12):
-            pace.observe(pace.chunk_tokens, pace.chunk_tokens / tokens_per_second)
-        assert abs(pace.chunk_tokens / tokens_per_second - 0.3) < 0.16
-        assert pace.chunk_tokens <= 1024
+    """Also with a fixed cost of each step, where a small chunk is nearly as slow as a larger one."""
+    for fixed, tokens_per_second in ((0.0, 100.0), (0.1, 700.0), (0.2, 400.0), (0.02, 2000.0)):
+        pace = Pace(40)
+        for _ in range(60):
+            pace.observe(pace.chunk_tokens, fixed + pace.chunk_tokens / tokens_per_second)
+        assert abs(fixed + pace.chunk_tokens / tokens_per_second - 0.35) < 0.03
 
 
-def test_it_shrinks_at_once_and_grows_by_doubling():
+def test_it_halves_or_doubles_at_most_and_has_bounds():
     pace = Pace(128)
-    assert pace.observe(128, 3.0) == 16
-    assert pace.observe(16, 0.001) == 32
+    assert pace.observe(128, 30.0) == 64
+    assert pace.observe(64, 0.001) == 128
+    for _ in range(9):
+        pace.observe(pace.chunk_tokens, 0.0001)
+    assert pace.chunk_tokens == 1024
+    for _ in range(9):
+        pace.observe(pace.chunk_tokens, 100.0)
+    assert pace.chunk_tokens == 16
 
 
 def test_small_steps_tell_nothing():
