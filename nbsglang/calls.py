@@ -219,7 +219,6 @@ class Chunk:
 
     call_id: str
     text: str
-    ids: tuple[int, ...] = ()
     index: int = 0
 
 

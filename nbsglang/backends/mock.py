@@ -281,7 +281,7 @@ class MockBackend:
         for index, done in enumerate(reply.completions):
             for at in range(0, len(done.text), self._chunk):
                 piece = done.text[at : at + self._chunk]
-                yield Chunk(call.call_id, piece, tuple(map(ord, piece)), index)
+                yield Chunk(call.call_id, piece, index)
 
 
 def _chatml(prompt: Prompt) -> str:

@@ -8,7 +8,9 @@ Not here: preparing arguments (`program.py`), many programs (`batch.py`).
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
@@ -96,10 +98,18 @@ async def wait_until_over(state: ProgramState, thread: threading.Thread) -> None
     run = state._run
     try:
         await wait_async(state._stream.signal, lambda: run.over)
-    except BaseException:
+    except BaseException as error:
         run.cancel(cancelled("the coroutine that waited for the run was cancelled"))
+        if isinstance(error, asyncio.CancelledError):  # else the event loop may be gone
+            await _end_of(thread)
         raise
-    finally:
-        thread.join(_JOIN_S)
+    await _end_of(thread)
     if run.failure is not None:
         raise run.failure.with_traceback(run.failure_traceback)
+
+
+async def _end_of(thread: threading.Thread) -> None:
+    """Wait for a thread that is about to end, without holding up the other coroutines."""
+    until = time.monotonic() + _JOIN_S
+    while thread.is_alive() and time.monotonic() < until:
+        await asyncio.sleep(0.002)

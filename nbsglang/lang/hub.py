@@ -183,8 +183,10 @@ async def wait_async(signal: Signal, ready: Ready) -> None:
             loop.call_soon_threadsafe(event.set)
 
     for _ in _pauses(signal, ready, wake, event):
+        # not wait_for: Python 3.11's may swallow a cancellation that comes just as the time is over
         with suppress(TimeoutError):
-            await asyncio.wait_for(event.wait(), _SLICE_S)
+            async with asyncio.timeout(_SLICE_S):
+                await event.wait()
 
 
 def _wait_in_place(signal: Signal, ready: Ready) -> None:

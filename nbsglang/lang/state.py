@@ -217,26 +217,26 @@ class ProgramState:
 
     # --------------------------------------------------------------------------------------- streaming
 
-    def text_iter(self, name: str | None = None) -> Iterator[str]:
+    def text_iter(self, var_name: str | None = None) -> Iterator[str]:
         """The text of a variable (or of the whole prompt) piece by piece while it comes, if run with `stream=True`.
 
         Otherwise all of it in one piece. Raises the error of the call after the text that there was.
         """
-        for step in self._steps(name):
+        for step in self._steps(var_name):
             if isinstance(step, Pause):
                 wait(*step)
             else:
                 yield step
 
-    async def text_async_iter(self, name: str | None = None, return_meta_data: bool = False) -> AsyncIterator[Any]:
+    async def text_async_iter(self, var_name: str | None = None, return_meta_data: bool = False) -> AsyncIterator[Any]:
         """The same for coroutines. With `return_meta_data` pairs of text and meta info, which is there in the last."""
-        for step in self._steps(name):
+        for step in self._steps(var_name):
             if isinstance(step, Pause):
                 await wait_async(*step)
             else:
                 yield (step, {}) if return_meta_data else step
         if return_meta_data:
-            yield "", ({} if name is None else readable(self._slot(name).meta))
+            yield "", ({} if var_name is None else readable(self._slot(var_name).meta))
 
     def _steps(self, name: str | None) -> Steps:
         if name is None:

@@ -149,7 +149,7 @@ class View:
                 request = self._request(body.request, body.call_id)
                 request.state, request.n_hit, request.n_new = "running", body.n_hit, body.n_new
             case ev.Tokens():
-                for number, ids in zip(body.requests, body.ids, strict=True):
+                for number, ids in zip(body.requests, body.ids, strict=False):
                     self._request(number, "").generated += ids
             case ev.Preempted():
                 self._request(body.request, body.call_id).state = "preempted"
@@ -196,7 +196,7 @@ class View:
                 self.step = body
                 self._step_is_over = True
             case ev.TokenTexts():
-                self.texts.update(zip(body.ids, body.texts, strict=True))
+                self.texts.update(zip(body.ids, body.texts, strict=False))
             case ev.Failed():
                 self.errors = [*self.errors[-99:], body.message]
             case ev.Control():

@@ -110,7 +110,6 @@ def test_chunks_make_up_the_text(text: str, chunk: int, max_tokens: int) -> None
     call = GenCall("c", PROMPT, SamplingParams(max_tokens=max_tokens), stream=True)
     *chunks, reply = answers(sgl.MockBackend(text, chunk=chunk), call)
     assert "".join(c.text for c in chunks) == reply.completions[0].text == text[:max_tokens]
-    assert sum((c.ids for c in chunks), ()) == reply.completions[0].ids
 
 
 def test_constraints_must_be_met_by_the_script() -> None:

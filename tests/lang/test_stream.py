@@ -242,3 +242,47 @@ def test_context_variables_reach_the_program_and_stay_apart() -> None:
     streamed.sync()
     assert streamed.ret_value == ("caller", "item 9")
     assert who.get() == "caller"
+
+
+def test_a_timeout_around_arun_is_never_lost() -> None:
+    """Also when it comes in the very moment in which the waiting coroutine looks up."""
+
+    @sgl.function
+    def slow(s):
+        for _ in range(20):
+            s += sgl.gen("x")
+            s["x"]
+
+    mock = sgl.MockBackend("t", delay=0.02)
+
+    async def main() -> int:
+        n_lost = 0
+        for seconds in (0.05, 0.1, 0.15, 0.05, 0.1):
+            try:
+                await asyncio.wait_for(slow.arun(backend=mock), seconds)
+                n_lost += 1
+            except TimeoutError:
+                pass
+        return n_lost
+
+    assert asyncio.run(main()) == 0
+
+
+def test_many_aruns_are_cancelled_together() -> None:
+    @sgl.function
+    def slow(s):
+        s += sgl.gen("x")
+        s["x"]
+
+    mock = sgl.MockBackend("t", delay=5)
+
+    async def main() -> float:
+        tasks = [asyncio.create_task(slow.arun(backend=mock)) for _ in range(20)]
+        await asyncio.sleep(0.2)
+        began = time.monotonic()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return time.monotonic() - began
+
+    assert asyncio.run(main()) < 1.0  # one after the other it took 0.1 s each
