@@ -33,7 +33,7 @@ class Plan:
     """
 
     runs: int = 3
-    slow: float = 26.0
+    slow: float = 12.0
     shares: Mapping[tuple[str, str], int] = field(default_factory=dict)  # (workload, contestant) -> 1 / part
 
 
