@@ -29,7 +29,7 @@ class KVPool:
 
     def __init__(self, shapes: tuple[LayerShape, ...], n_slots: int, dtype: torch.dtype, device: torch.device) -> None:
         def make(n_heads: int, dim: int) -> torch.Tensor:
-            # zeros, not empty: padding reads slot 0, and 0 x NaN is NaN; the system maps zero pages lazily
+            # zeros, not empty: padding reads slot 0, and 0 x NaN is NaN
             return torch.zeros(n_slots + 1, n_heads, dim, dtype=dtype, device=device)
 
         self.k = [make(s.n_heads, s.k_dim) for s in shapes]
