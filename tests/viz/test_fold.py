@@ -174,7 +174,13 @@ def test_logs_that_make_no_sense_do_not_raise_or_hang() -> None:
         [Snapshot(((1, 2, (), 0, 0), (2, 1, (), 0, 0))), NodeLocked(1, 1)],
         [NodeEvicted(4, 4), NodeExtended(4, (1,), 1, 1), NodeTouched((4,), 1, 1)],
     ):
-        fold(log_of(*bodies)).children()
+        view = fold(log_of(*bodies))
+        children, below, seen = view.children(), [0], []
+        while below:  # ends, since a cycle hangs under no root
+            seen.append(below.pop())
+            below += [node.id for node in children.get(seen[-1], [])]
+            assert len(seen) <= len(view.nodes) + 1, f"{bodies} made a cycle under the root"
+        assert not view.complete or seen == [0], f"{bodies} was taken for a tree"
 
 
 def test_requests_streams_and_numbers() -> None:
