@@ -95,7 +95,7 @@ def _padded(batch: Batch, multiple: int = 64) -> Batch:
         n = -item.slots.shape[1] % multiple
         slots = np.pad(item.slots, ((0, 0), (0, n)))
         positions = np.pad(item.positions, ((0, 0), (0, n)), constant_values=NOWHERE)
-        work.append(Work(item.rows, slots, positions, item.level, False))
+        work.append(Work(item.rows, slots, positions, item.level, "some"))
     return batch._replace(work=tuple(work))
 
 

@@ -9,6 +9,7 @@ Not here: the arithmetic (`kernels/attention.py`) and the model (`model.py`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -86,10 +87,18 @@ class Probe:
         return value.repeat_interleave(query.shape[0] // value.shape[0], dim=0)
 
 
-class Forward:
-    """One batch on the device: writes each layer's new keys and values to the pool, then attends."""
+class Abandoned(Exception):
+    """The pass was left between two layers, since nobody wants its results any more."""
 
-    def __init__(self, batch: Batch, pool: KVPool) -> None:
+
+class Forward:
+    """One batch on the device: writes each layer's new keys and values to the pool, then attends.
+
+    `wanted` is asked before each layer; when it says no, the pass ends with Abandoned.
+    """
+
+    def __init__(self, batch: Batch, pool: KVPool, wanted: Callable[[], bool] = lambda: True) -> None:
+        self._wanted = wanted
         self._pool = pool
         self._batch = batch
         device = pool.k[0].device
@@ -106,6 +115,8 @@ class Forward:
         form: Form,
     ) -> torch.Tensor:
         """Store and attend; see `Attending`."""
+        if not self._wanted():
+            raise Abandoned
         k_pool, v_pool = self._pool.k[layer], self._pool.v[layer]
         k_pool.index_copy_(0, self._slots, key.transpose(0, 1).to(k_pool.dtype))
         v_pool.index_copy_(0, self._slots, value.transpose(0, 1).to(v_pool.dtype))
@@ -118,21 +129,26 @@ class Forward:
         slots = work.slots
         run = slice(int(slots[0, 0]), int(slots[0, 0]) + slots.shape[1])
         is_run = len(slots) == 1 and bool((slots[0] == np.arange(run.start, run.stop)).all())
+        sees = work.sees if self._all_in_window(work, window) else "some"
         return Part(
             rows=torch.from_numpy(work.rows.reshape(-1).astype(np.int64)).to(self._device),
             slots=run if is_run else torch.from_numpy(slots.reshape(-1).astype(np.int64)).to(self._device),
             n_lines=len(slots),
             level=work.level,
-            mask=self._mask(work, window),
+            mask=self._mask(work, window) if sees == "some" else None,
+            causal=sees == "own",
         )
 
-    def _mask(self, work: Work, window: int | None) -> torch.Tensor | None:
-        """Additive mask [b, 1, q, k] in the pool's dtype, None where everything is seen."""
+    def _all_in_window(self, work: Work, window: int | None) -> bool:
+        if window is None:
+            return True
+        queries = self._batch.positions[work.rows]  # [b, q]
+        return bool((queries.max(1) - work.positions.min(1)).max() < window)
+
+    def _mask(self, work: Work, window: int | None) -> torch.Tensor:
+        """Additive mask [b, 1, q, k] in the pool's dtype."""
         queries = self._batch.positions[work.rows][:, :, None]  # [b, q, 1]
         keys = work.positions[:, None, :]  # [b, 1, k]
-        in_window = window is None or bool((queries.max(1) - keys.min(2)).max() < window)
-        if work.plain and in_window:
-            return None
         seen = keys <= queries
         if window is not None:
             seen &= keys > queries - window

@@ -123,6 +123,8 @@ class Desk:
         with self._lock:
             entry = self._entries.pop(call_id, None)
         if entry is not None:
+            for request in entry.requests:
+                request.unwanted = True
             entry.inbox.put(Failure(call_id, error))
 
     def close(self, why: str) -> None:

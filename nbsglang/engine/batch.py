@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from nbsglang.engine.request import Request
 
 Ints = npt.NDArray[np.int32]
 
+_ALONE = 64  # rows; so long a chunk is attention of its own
 NOWHERE = 1 << 30  # the position of a padding key: after every query, so that causality hides it
 
 
@@ -28,14 +29,15 @@ class Work(NamedTuple):
     """Attention of `rows` [b, q] over keys at `slots` [b, k], whose positions are `positions` [b, k].
 
     Short rows are padded by repeating their last one, short keys with slot 0 at NOWHERE. `level` numbers
-    the parts of a row. `plain`: every query sees every key of its line, as far as causality is concerned.
+    the parts of a row. `sees` is what causality leaves of a line's keys: "all" to every query, "own" where the keys
+    are those of the queries themselves, in order, or "some", which the positions tell.
     """
 
     rows: Ints
     slots: Ints
     positions: Ints
     level: int
-    plain: bool
+    sees: Literal["all", "own", "some"]
 
 
 class Batch(NamedTuple):
@@ -110,7 +112,7 @@ def _shared_work(shared: list[_Run], rows: list[Ints]) -> list[Work]:
     for run in shared:
         queries = np.concatenate([rows[i] for i in run.requests])
         positions = np.arange(run.start, run.start + len(run.slots), dtype=np.int32)
-        work.append(Work(queries[None], run.slots[None], positions[None], 0, True))
+        work.append(Work(queries[None], run.slots[None], positions[None], 0, "all"))
     return work
 
 
@@ -128,12 +130,23 @@ def _own_part(i: int, request: Request, rows: Ints, shared: list[_Run]) -> _Part
 def _own_work(parts: list[_Part]) -> list[Work]:
     """Stack parts of alike size, so that padding at most doubles either side; large ones stay alone."""
     groups: dict[tuple[int, int], list[_Part]] = {}
-    for i, part in enumerate(parts):
+    work: list[Work] = []
+    for part in parts:
         n_rows, n_keys = len(part.rows), len(part.slots)
-        alone = n_rows >= 64
-        key = (-1 - i, 0) if alone else (n_rows.bit_length(), max(n_keys, 32).bit_length())
-        groups.setdefault(key, []).append(part)
-    return [_stack(group) for group in groups.values()]
+        if n_rows >= _ALONE:
+            work += _past_and_own(part)
+        else:
+            groups.setdefault((n_rows.bit_length(), max(n_keys, 32).bit_length()), []).append(part)
+    return work + [_stack(group) for group in groups.values()]
+
+
+def _past_and_own(part: _Part) -> list[Work]:
+    """A long chunk reads what went before it without a mask, and half of its own square."""
+    n_past = len(part.slots) - len(part.rows)
+    pieces: list[tuple[slice, Literal["all", "own"]]] = [(slice(n_past, None), "own")]
+    if n_past:
+        pieces.append((slice(n_past), "all"))
+    return [Work(part.rows[None], part.slots[None, at], part.positions[None, at], 0, sees) for at, sees in pieces]
 
 
 def _stack(parts: list[_Part]) -> Work:
@@ -145,8 +158,8 @@ def _stack(parts: list[_Part]) -> Work:
     for i, part in enumerate(parts):
         slots[i, : len(part.slots)] = part.slots
         positions[i, : len(part.slots)] = part.positions
-    plain = n_rows == 1 and all(len(p.slots) == n_keys for p in parts)
-    return Work(rows, slots, positions, 0, plain)
+    full = n_rows == 1 and all(len(p.slots) == n_keys for p in parts)
+    return Work(rows, slots, positions, 0, "all" if full else "some")
 
 
 def _levels(work: list[Work], n_rows: int) -> tuple[tuple[Work, ...], int]:

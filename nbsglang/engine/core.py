@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from nbsglang.engine.attend import Abandoned
 from nbsglang.engine.batch import pack
 from nbsglang.engine.config import Config
 from nbsglang.engine.model import Fingerprint, Model
@@ -144,6 +145,10 @@ class Core:
                 logits = self._run(planned, times)
                 times.append(time.perf_counter())
                 self._commit(planned, logits, outputs)
+            except Abandoned:  # its requests are about to be aborted
+                for request in planned:
+                    self.scheduler.unplan(request)
+                return outputs
             except Exception as error:  # whatever the model raises must reach the calls of this step
                 return outputs + self._fail(planned, error)
             times.append(time.perf_counter())
@@ -162,7 +167,7 @@ class Core:
         batch = pack(planned)
         times.append(time.perf_counter())
         try:
-            return self.model.run(batch, self.pool)
+            return self.model.run(batch, self.pool, lambda: not all(r.unwanted for r in planned))
         except torch.OutOfMemoryError as error:
             if len(planned) == 1:
                 numbers = f"{planned[0].n_planned} tokens in one step"

@@ -10,7 +10,7 @@ Not here: loading (`load.py`) and the attention itself (`attend.py`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from transformers import AttentionInterface
 from nbsglang.calls import SamplingParams
 from nbsglang.engine.attend import NAME, Attending, Forward, Probe, attend
 from nbsglang.engine.batch import Batch, pack
+from nbsglang.engine.linears import Linears
 from nbsglang.engine.pool import KVPool, LayerShape
 from nbsglang.engine.radix import RadixTree
 from nbsglang.engine.request import Request
@@ -44,6 +45,7 @@ class Model:
         self.device, self.dtype = parameter.device, _float_type(module)
         self.n_context = _context_of(self.config)
         self.n_vocab = int(self.config.vocab_size)
+        self._linears = Linears(module, self.device)
         self._check_layer_types()
         self.shapes = self._probe()
         if verify:
@@ -55,9 +57,12 @@ class Model:
 
     # --------------------------------------------------------------------------------------- running
 
-    def run(self, batch: Batch, pool: KVPool) -> torch.Tensor:
-        """One forward pass over a batch. Returns float32 logits [wanted, vocabulary] on the device."""
-        return self._call(batch.ids, batch.positions, batch.wanted, Forward(batch, pool))
+    def run(self, batch: Batch, pool: KVPool, wanted: Callable[[], bool] = lambda: True) -> torch.Tensor:
+        """One forward pass over a batch. Returns float32 logits [wanted, vocabulary] on the device.
+
+        Raises Abandoned soon after `wanted()` has become false.
+        """
+        return self._call(batch.ids, batch.positions, batch.wanted, Forward(batch, pool, wanted))
 
     def dry_run(self, ids: Any, positions: Any) -> Probe:
         """A forward pass without a pool: what the layers send, and about what a step costs."""
@@ -69,7 +74,7 @@ class Model:
         def place(values: Any) -> torch.Tensor:
             return torch.from_numpy(values).to(self.device)
 
-        with self._ours(), torch.inference_mode():
+        with self._ours(), self._linears.swapped(), torch.inference_mode():
             out = self.module(
                 input_ids=place(ids)[None],
                 position_ids=place(positions)[None],

@@ -63,6 +63,7 @@ class Request:
     scores: list[TokenLogprob] = field(default_factory=list, init=False)  # of tokens want_from+1 .. n_prompt-1
     logprobs: list[TokenLogprob] = field(default_factory=list, init=False)  # of generated tokens
     tops: list[tuple[TokenLogprob, ...]] = field(default_factory=list, init=False)
+    unwanted: bool = field(default=False, init=False)  # set on any thread: nobody waits for it any more
     finish_reason: FinishReason | None = field(default=None, init=False)
     matched: str | int | None = field(default=None, init=False)
     t_queued: float = field(default=0.0, init=False)

@@ -14,7 +14,7 @@ from nbsglang.engine.pool import KVPool
 from nbsglang.engine.scheduler import Limits
 from nbsglang.errors import UsageError
 
-_CPU_STEP_S = 0.35  # aim of a prefill step on a CPU: a cancelled call waits for the end of a step, at most 0.4 s
+_CPU_STEP_S = 0.8  # aim of a prefill step on a CPU: shorter ones read the weights more often
 _PACE_LEAST, _PACE_MOST = 16, 1024
 _CPU_POOL_BYTES = 2 << 30
 
@@ -51,7 +51,7 @@ def limits(config: Config, model: Model) -> Limits:
 
 def _pace_start(n_parameters: int) -> int:
     """Prompt tokens for the first step on a CPU of which nothing is known but that it does 100 GFLOP/s at least."""
-    return max(_PACE_LEAST, min(int(_CPU_STEP_S * 1e11 / (2 * n_parameters)), 128))
+    return max(_PACE_LEAST, min(int(_CPU_STEP_S * 1e11 / (2 * n_parameters)), 256))
 
 
 class Pace:

@@ -18,7 +18,8 @@ class Part(NamedTuple):
     """One part of the attention of a step, on the device.
 
     `rows` int64 [b * q] flattened, `slots` int64 [b * k] flattened or a slice of the pool where b is 1,
-    `mask` additive [b, 1, q, k] or None where everything is seen.
+    `mask` additive [b, 1, q, k] or None where everything is seen, but for `causal`: then q = k, b is 1, and query i
+    sees the keys up to i.
     """
 
     rows: torch.Tensor
@@ -26,6 +27,7 @@ class Part(NamedTuple):
     n_lines: int  # b
     level: int
     mask: torch.Tensor | None
+    causal: bool = False
 
 
 def attention(
@@ -77,12 +79,17 @@ def _part(
     group, q = n_heads // n_kv, n_rows // b
     keys = _lines(k_pool, part)  # [b, kv, k, dim]
     values = _lines(v_pool, part)
+    inner = _blocked if _has_blocked(query, k_pool, v_pool, softcap) else _plain
+    if part.causal:  # b is 1: the heads of a group, which read the same keys, take its place
+        keys, values = keys.expand(group, -1, -1, -1), values.expand(group, -1, -1, -1)
+        lines = query.view(n_kv, group, q, dim).transpose(0, 1)
+        out, lse = inner(lines, keys, values, None, True, scale, softcap)  # [group, kv, q, v_dim], [group, kv, q]
+        return out.transpose(0, 1).reshape(n_heads, q, -1), lse.transpose(0, 1).reshape(n_heads, q)
     lines = query.view(n_kv, group, b, q, dim).permute(2, 0, 1, 3, 4).reshape(b, n_kv, group * q, dim)
     mask = part.mask
     if mask is not None and group > 1:  # the query heads of a group lie in one block of rows
         mask = mask.expand(b, 1, group, -1) if q == 1 else mask.repeat(1, 1, group, 1)
-    inner = _blocked if _has_blocked(query, k_pool, v_pool, softcap) else _plain
-    out, lse = inner(lines, keys, values, mask, scale, softcap)
+    out, lse = inner(lines, keys, values, mask, False, scale, softcap)
     out = out.view(b, n_kv, group, q, -1).permute(1, 2, 0, 3, 4).reshape(n_heads, n_rows, -1)
     return out, lse.view(b, n_kv, group, q).permute(1, 2, 0, 3).reshape(n_heads, n_rows)
 
@@ -104,13 +111,14 @@ def _blocked(
     keys: torch.Tensor,
     values: torch.Tensor,
     mask: torch.Tensor | None,
+    causal: bool,
     scale: float,
     softcap: float | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """torch's blocked CPU kernel: the one behind scaled_dot_product_attention that also gives log-sum-exp."""
     del softcap
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    out, lse = kernel(query, keys, values, 0.0, False, attn_mask=mask, scale=scale)
+    out, lse = kernel(query, keys, values, 0.0, causal, attn_mask=mask, scale=scale)
     return out, lse.float()
 
 
@@ -119,6 +127,7 @@ def _plain(
     keys: torch.Tensor,
     values: torch.Tensor,
     mask: torch.Tensor | None,
+    causal: bool,
     scale: float,
     softcap: float | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -126,6 +135,9 @@ def _plain(
     scores = torch.matmul(query.float(), keys.float().transpose(2, 3)) * scale
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
+    if causal:
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(future, HIDDEN)
     if mask is not None:
         scores = scores + mask
     lse = torch.logsumexp(scores, -1)

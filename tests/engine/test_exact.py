@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from nbsglang.calls import SamplingParams
 from tests.engine.drive import GREEDY, Job, assert_greedy, drive, logits_of, make_core, model, words
 
 KINDS = ["llama", "qwen3", "gemma2", "gemma3", "mixtral", "gpt2", "mistral", "gpt_oss"]
-PIECES = [tuple((7 * i + j * j) % 256 for j in range(n)) for i, n in enumerate((1, 3, 9, 17, 30, 12))]
+PIECES = [tuple((7 * i + j * j) % 256 for j in range(n)) for i, n in enumerate((1, 3, 9, 17, 30, 12, 75))]
 
 
 @st.composite
@@ -42,7 +43,7 @@ def jobs(draw: st.DrawFn) -> Job:
 @given(
     work=st.lists(jobs(), min_size=1, max_size=9),
     spare=st.sampled_from([0, 0, 3, 40, 300]),
-    chunk=st.sampled_from([1, 2, 5, 16, 64]),
+    chunk=st.sampled_from([1, 2, 5, 16, 64, 100]),
     max_batch=st.sampled_from([1, 2, 5, 16]),
     lookahead=st.sampled_from([1, 4, 64]),
     policy=st.sampled_from(["prefix", "prefix", "fcfs", "random", "dfs_weight"]),
@@ -93,6 +94,49 @@ def test_logits_of_a_fork_tree_equal_transformers_closely(kind):
         wanted = [logprobs[at - 1, job.prompt[at]].item() for at in range(len(trunk), len(job.prompt))]
         assert [score.logprob for score in job.request.scores] == pytest.approx(wanted, abs=1e-4)
         assert job.request.n_cached == len(trunk) - 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_of_long_chunks_equal_transformers_closely(kind):
+    """Chunks long enough to be attention of their own: after nothing, after their own past, after a shared one."""
+    core, log = make_core(kind, 2000, chunk_tokens=90)
+    trunk = tuple(int(i) for i in np.random.default_rng(0).integers(0, 256, 270))
+    work = [Job(trunk, 0, score_from=0), Job((*trunk[:100], *trunk[::-1][:120]), 0, score_from=100)]
+    drive(core, log, work)
+    drive(core, log, [Job((*trunk, *trunk[:80]), 2), Job((*trunk, *trunk[20:100]), 2)])
+    for job in work:
+        logprobs = torch.log_softmax(logits_of(kind, list(job.prompt)), -1)
+        wanted = [logprobs[at - 1, job.prompt[at]].item() for at in range(job.score_from + 1, len(job.prompt))]
+        assert [score.logprob for score in job.request.scores] == pytest.approx(wanted, abs=1e-4)
+
+
+def test_a_pass_that_nobody_wants_is_left_between_two_layers():
+    """The step ends at once, nothing of it is kept, and it can be done again."""
+    core, _ = make_core("llama", 300, chunk_tokens=64)
+    job = Job(tuple(range(100)), 4)
+    core.submit(job.make(1))
+    core.step()
+    layers = model("llama").module.model.layers
+    reached = []
+
+    def give_up(module, args, output):
+        reached.append(module)
+        job.request.unwanted = True
+
+    hooks = [layer.register_forward_hook(give_up) for layer in layers]
+    try:
+        assert core.step() == []
+    finally:
+        for hook in hooks:
+            hook.remove()
+    assert reached == [layers[0]]
+    assert job.request.n_computed == 64
+    core.scheduler.check()
+    job.request.unwanted = False
+    while core.has_work:
+        core.step()
+    assert_greedy("llama", job.request)
+    assert job.request.n_tokens == 104
 
 
 def test_preemption_and_eviction_really_happen():

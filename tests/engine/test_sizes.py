@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from nbsglang.engine.sizes import Pace
+from nbsglang.engine.sizes import _CPU_STEP_S, Pace
 
 
 def test_the_chunk_settles_where_a_step_takes_the_time_it_should():
     """Also with a fixed cost of each step, where a small chunk is nearly as slow as a larger one."""
-    for fixed, tokens_per_second in ((0.0, 100.0), (0.1, 700.0), (0.2, 400.0), (0.02, 2000.0)):
+    for fixed, tokens_per_second in ((0.0, 100.0), (0.1, 700.0), (0.2, 400.0), (0.02, 1200.0)):
         pace = Pace(40)
         for _ in range(60):
             pace.observe(pace.chunk_tokens, fixed + pace.chunk_tokens / tokens_per_second)
-        assert abs(fixed + pace.chunk_tokens / tokens_per_second - 0.35) < 0.03
+        assert abs(fixed + pace.chunk_tokens / tokens_per_second - _CPU_STEP_S) < 0.05
 
 
 def test_it_halves_or_doubles_at_most_and_has_bounds():

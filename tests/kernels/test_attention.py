@@ -77,6 +77,25 @@ def test_a_stack_of_lines_with_padding_equals_each_line_alone(dtype):
         assert (out[:, i : i + 1].double() - expected).abs().max() < (2e-6 if dtype == torch.float32 else 2e-2)
 
 
+@pytest.mark.parametrize("softcap", [None, 5.0])
+@pytest.mark.parametrize(
+    ("heads", "kv", "dim", "v_dim"), [(4, 2, 12, 12), (9, 3, 64, 64), (4, 4, 16, 8), (8, 1, 32, 32)]
+)
+@pytest.mark.parametrize("slots", [slice(10, 80), torch.randperm(99)[:70] + 1])
+def test_a_causal_part_beside_its_past_gives_the_whole(heads, kv, dim, v_dim, softcap, slots):
+    torch.manual_seed(1)
+    n, n_past = 70, 20
+    q = torch.randn(heads, n, dim) * 2
+    pool_k, pool_v = torch.randn(130, kv, dim), torch.randn(130, kv, v_dim)
+    rows = torch.arange(n)
+    parts = [Part(rows, slots, 1, 0, None, causal=True), Part(rows, slice(100, 100 + n_past), 1, 1, None)]
+    keys, values = (torch.cat([pool[100 : 100 + n_past], pool[slots]]).transpose(0, 1) for pool in (pool_k, pool_v))
+    mask = torch.cat([torch.ones(n, n_past), torch.ones(n, n).tril()], 1).bool()
+    out = attention(q, pool_k, pool_v, parts, 2, dim**-0.5, softcap)
+    expected = reference(q, keys, values, mask, dim**-0.5, softcap, None)
+    assert (out.double() - expected).abs().max() < 2e-5
+
+
 def test_a_slice_of_the_pool_equals_its_slots():
     torch.manual_seed(0)
     q, pool_k, pool_v = torch.randn(4, 3, 8), torch.randn(30, 2, 8), torch.randn(30, 2, 8)
