@@ -1,10 +1,12 @@
-# The developer's verbs, the same by hand and in CI: setup demo test lint types bench.
+# The developer's verbs, the same by hand and in CI: setup demo lab test lint types bench.
 # Each sets up what it needs, once; after that it starts within seconds.
 #
 #   make demo                                      a tour on the default model, which is fetched once (100 MB)
 #   make demo TORCH_INDEX=URL                      the same with torch from this index, such as PyTorch's own for
 #                                                  CPUs (README.md names it): without it, Linux gets the CUDA
 #                                                  build of torch, which is several gigabytes
+#   make lab                                       JupyterLab on notebooks/
+#   make lab LAB_ARGS="--no-browser --port 8890"   the same with options of its own; as root it also wants --allow-root
 #   make test PYTEST_ARGS="-k radix -x"            some of the tests
 #   make test PYTHON=python3.12 VENV=.venv-3.12    another Python, in an environment of its own
 
@@ -12,13 +14,14 @@ PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
 PYTEST_ARGS ?=
+LAB_ARGS ?=
 
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 TORCH := $(shell grep '^torch==' constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup model demo test lint types bench clean
+.PHONY: help setup model demo lab test lint types bench clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -33,6 +36,10 @@ $(VENV)/.base: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.base
 	$(PIP) --editable ".[dev]"
+	@touch $@
+
+$(VENV)/.lab: $(VENV)/.base
+	$(PIP) --editable ".[lab]"
 	@touch $@
 
 # guidance, one of those that are measured, pins an older llguidance than nbsglang needs, so pip would not install the
@@ -50,6 +57,11 @@ model: $(VENV)/.base
 
 demo: model
 	@$(PY) examples/demo.py
+
+# Without the model Lab opens all the same: a notebook then says what is missing and what helps.
+lab: $(VENV)/.lab
+	-@$(PY) -m nbsglang.engine.fetch
+	@$(PY) -m jupyterlab notebooks $(LAB_ARGS)
 
 # Without the model, tests that need it say so (and fail in CI): not a reason to run none.
 test: $(VENV)/.dev

@@ -12,7 +12,9 @@ from rich.text import Text
 
 import nbsglang as sgl
 from nbsglang.viz.fold import fold
-from nbsglang.viz.still import numbers_line, tree_text
+from nbsglang.viz.numbers import engine_figures, line
+from nbsglang.viz.scene import Scene
+from nbsglang.viz.terminal import tree_rich
 
 ESSAY = (
     "Every library is a promise. Someone you will never meet put these books in order, so that someone else you will "
@@ -54,13 +56,13 @@ def main() -> None:
             console.print(Text(f"{aspect:8} {points}/5  {verdict}"))
         chances = state.get_meta_info("decision")["probabilities"]
         console.print(Text(f"print it? {state['decision']} (probabilities of Yes and No: {chances})"))
-        view = fold(log.since(), source=engine.source)
+        view = fold(log.since(), engine.source)
         console.rule("the radix tree of the KV cache")
-        console.print(tree_text(view, width=console.width))
+        console.print(tree_rich(Scene.of_engine(view), console.width))
         console.rule("the numbers")
         for name, value in state.stats.items():
             console.print(Text(f"{name:20} {value:.3f}" if isinstance(value, float) else f"{name:20} {value}"))
-        console.print(Text(numbers_line(view)))
+        console.print(Text(line(engine_figures(view))))
 
 
 if __name__ == "__main__":

@@ -7,11 +7,14 @@ the language alone never imports torch.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
 
 # name -> module, or module:attribute where the names differ
 _WHERE: dict[str, str] = {
+    "CellError": "nbsglang.errors",
+    "CellRun": "nbsglang.lang.cell_run",
     "Engine": "nbsglang.engine.engine",
     "EventLog": "nbsglang.events",
     "MockBackend": "nbsglang.backends.mock",
@@ -31,6 +34,7 @@ _WHERE: dict[str, str] = {
     "get_server_info": "nbsglang.session",
     "global_config": "nbsglang.lang.config",
     "greedy_token_selection": "nbsglang.lang.choices",
+    "program": "nbsglang.lang.cell",
     "select": "nbsglang.lang.api",
     "separate_reasoning": "nbsglang.lang.api",
     "set_default_backend": "nbsglang.current",
@@ -56,3 +60,17 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted([*_WHERE, "__version__"])
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext nbsglang` calls: registers `%%sgl` and `%sgl`."""
+    from nbsglang import magics
+
+    magics.load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """What `%unload_ext nbsglang` calls: takes the magics away; a model that is loaded stays."""
+    from nbsglang import magics
+
+    magics.unload(shell)

@@ -10,7 +10,7 @@ Not here: what a backend does with a call (`engine/`, `backends/`), and what a p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -269,6 +269,11 @@ class Backend(Protocol):
 
     def render(self, prompt: Prompt) -> str:
         """The text of the prompt as the model will see it."""
+        ...
+
+    @property
+    def renderer(self) -> Callable[[Prompt], str]:
+        """The same as a function that holds nothing of the backend but what it needs: no model, no connection."""
         ...
 
     def submit(self, call: Call, inbox: Inbox) -> None:

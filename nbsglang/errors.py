@@ -4,7 +4,8 @@ Not here: assertions on our own invariants, which stay `AssertionError`.
 
     NbsglangError
     ├── UsageError            the program asks for something that makes no sense (also a ValueError)
-    │   └── ConstraintError   a regex, schema or grammar that cannot be used
+    │   ├── ConstraintError   a regex, schema or grammar that cannot be used
+    │   └── CellError         a cell cannot be compiled: names the line and the column
     ├── ProgramError          a call of a program failed: names the line, the stream and the call
     │   └── JoinError         one or more branches of a fork failed; `.errors` is aligned with them
     ├── Cancelled             the call, the program or the wait was cancelled, or ran out of time
@@ -35,6 +36,23 @@ class UsageError(NbsglangError, ValueError):
 
 class ConstraintError(UsageError):
     """A regex, schema or grammar cannot be used: it does not compile, or nothing can match it."""
+
+
+class CellError(UsageError):
+    """A cell cannot be compiled: it is no Python, or breaks a rule of the cell form.
+
+    `line` (from 1, in the file that `filename` names) and `column` (from 1) say where, `text` is that line.
+    """
+
+    def __init__(self, message: str, *, filename: str, line: int, column: int = 1, text: str = "") -> None:
+        super().__init__(message)
+        self.filename = filename
+        self.line = line
+        self.column = column
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"{self.filename}, line {self.line}: {self.args[0]}"
 
 
 class ProgramError(NbsglangError):

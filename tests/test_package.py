@@ -41,14 +41,16 @@ MAY_USE: dict[str, set[str]] = {
     # transformers' own companions come with it: tokenizers, huggingface_hub, filelock (downloads and locks);
     # psutil asks for free memory.
     "engine": {"torch", "transformers", "numpy", "regex", "tokenizers", "huggingface_hub", "filelock", "psutil"},
+    # psutil asks for free memory.
     **{
-        part: {"IPython", "ipykernel", "ipywidgets", "traitlets", "rich", "starlette", "uvicorn", "dspy"}
+        part: {"IPython", "ipykernel", "ipywidgets", "traitlets", "rich", "psutil", "starlette", "uvicorn", "dspy"}
         for part in FLOOR_4
     },
 }
 # (module, part that it imports inside a function only) -> why.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("nbsglang.session", "engine"): "a run that names a model builds an engine; one that does not never loads torch",
+    ("nbsglang", "magics"): "IPython asks the package for its extension; who does not load it never loads IPython",
 }
 
 
@@ -193,6 +195,7 @@ _PLAIN = [f"nbsglang.engine.{name}" for name in ("radix", "slots", "request", "s
         ),
         pytest.param(_of_parts("viz"), "torch,transformers", id="viz"),
         pytest.param(_of_parts("grammar"), "torch,transformers", id="grammar"),
+        pytest.param(_of_parts("magics", "notebook"), "torch,transformers,ipykernel", id="magics and notebook"),
         pytest.param(_PLAIN, "torch,transformers", id="radix and scheduler"),
         pytest.param(_of_parts("engine", "kernels"), "IPython,ipywidgets,anywidget", id="engine"),
     ],
@@ -219,7 +222,7 @@ def test_exported_names_resolve() -> None:
         _ = nbsglang.nothing_like_it
 
 
-@pytest.mark.parametrize("module", _of_parts("root", *BASE, "session", "lang", "engine", "grammar", "kernels", "viz"))
+@pytest.mark.parametrize("module", MODULES)
 def test_modules_import_and_say_what_they_are(module: str) -> None:
     try:
         loaded = importlib.import_module(module)

@@ -136,6 +136,11 @@ class MockBackend:
         """The prompt as ChatML; what is outside of roles is plain text."""
         return self._render(prompt)
 
+    @property
+    def renderer(self) -> Callable[[Prompt], str]:
+        """What `render` calls."""
+        return self._render
+
     def submit(self, call: Call, inbox: Inbox) -> None:
         """Answer at once, or after the delay."""
         if isinstance(call, ScoreCall) and not self._capabilities.scores:

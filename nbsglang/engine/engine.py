@@ -80,7 +80,7 @@ class Engine:
     on a CPU and bfloat16 on CUDA. `kv_tokens` fixes the KV pool in tokens; otherwise it takes the share
     `kv_memory` of the free memory (0.85 on CUDA; on a CPU a quarter, at most 2 GiB). At most `max_batch`
     requests run at once, and a step computes at most `chunk_tokens` prompt tokens (on a CPU as many
-    as take about 0.35 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
+    as take about 0.8 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
     ageing), "fcfs", "random" or "dfs_weight"; `caching=False` switches the radix cache off, for
     comparison. `verify` compares logits with those of transformers once. `seed` makes unseeded sampling
     repeatable. `log` receives the events, as those of `source`, which is unique.
@@ -144,6 +144,11 @@ class Engine:
         state = "open" if self._loop.runs else "closed"
         return f"<nbsglang.Engine {self.name!r} on {self._model.device}, {state}>"
 
+    @property
+    def module(self) -> torch.nn.Module:
+        """The transformers module that it runs."""
+        return self._model.module
+
     # ------------------------------------------------------------------------------ the Backend protocol
 
     @property
@@ -157,6 +162,11 @@ class Engine:
     def render(self, prompt: Prompt) -> str:
         """The text of the prompt as the model will see it, the chat template applied."""
         return self._renderer.render(prompt)
+
+    @property
+    def renderer(self) -> Callable[[Prompt], str]:
+        """`render` without the engine: it holds the tokenizer alone."""
+        return self._renderer.render
 
     def submit(self, call: Call, inbox: Inbox) -> None:
         """Start a call; see `nbsglang.calls.Backend`."""

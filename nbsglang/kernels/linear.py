@@ -1,7 +1,7 @@
 """Matrix products with a layer's weights on a CPU: oneDNN's float32 kernel, on the weights as they are.
 
 torch gives float32 products to MKL, which is slow for few rows, and on CPUs that are not Intel's for any number
-(`docs/performance.md` has figures). oneDNN comes with torch; the operator that reaches it has no gradient.
+(`docs/decisions.md` has figures). oneDNN comes with torch; the operator that reaches it has no gradient.
 
 Not here: which layers use it (`engine/linears.py`).
 """

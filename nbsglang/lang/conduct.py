@@ -17,6 +17,7 @@ from contextvars import copy_context
 from typing import Any
 
 from nbsglang import current
+from nbsglang.lang.cell_errors import one_error, warn_unused
 from nbsglang.lang.driver import Driver
 from nbsglang.lang.hub import Hub, current_place, inside, on_hub, wait, wait_async
 from nbsglang.lang.options import Options
@@ -47,13 +48,17 @@ def start_thread(
     return state, start_hub_thread(run, lambda hub: conduct(state, call, hub))
 
 
-def start_hub_thread(run: Run, body: Callable[[Hub], None]) -> threading.Thread:
-    """A thread with a hub for `body`, which leaves its errors in the run."""
+def start_hub_thread(
+    run: Run, body: Callable[[Hub], None], at_end: Callable[[], None] | None = None
+) -> threading.Thread:
+    """A thread with a hub for `body`, which leaves its errors in the run; `at_end` is called when all of it is over."""
 
     def main() -> None:
         run.thread = threading.get_ident()
         with suppress(BaseException), on_hub(run.driver) as place:
             body(place.hub)
+        if at_end is not None:
+            at_end()
 
     # The caller's context variables hold in the program too.
     thread = threading.Thread(target=copy_context().run, args=(main,), name=f"nbsglang-{run.driver.id}", daemon=True)
@@ -80,9 +85,9 @@ def conduct(state: ProgramState, call: Call, hub: Hub) -> None:
                 wait(stream.signal, lambda: stream.idle)  # noqa: B023 (waits at once)
         unseen = run.undelivered()
         if unseen:
-            for other in unseen[1:]:
-                unseen[0].add_note(f"and: {other}")
-            raise unseen[0]
+            raise one_error(unseen) if state._cell is None else state._cell.one_error(unseen)
+        if run.made:
+            warn_unused(run)
     except BaseException as error:
         run.failure, run.failure_traceback = error, error.__traceback__
         run.cancel(cancelled("its program ended with an error"))

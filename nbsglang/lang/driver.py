@@ -85,6 +85,11 @@ class Driver:
         """An id that is unique in the process."""
         return f"{self.id}.{next(self._numbers)}"
 
+    @property
+    def first_stream_id(self) -> str:
+        """The id that the first stream gets, or has got."""
+        return f"{self.id}.1"
+
     def feed(self, stream: Stream, op: Op) -> None:
         """Hand an op to a stream. Raises UsageError if the stream has ended.
 

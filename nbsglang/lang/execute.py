@@ -93,6 +93,11 @@ def execute(stream: Stream) -> Execution:
             if part.fork.fault is not None:
                 raise Inherited(part.fork.fault)
             _start(stream, part.fork)
+        elif isinstance(part, ops.Quote):
+            yield part.slot
+            if part.slot.fault is not None:
+                raise Inherited(part.slot.fault)
+            _literal(stream, format(part.slot.value))
         elif isinstance(part, ops.Concat):
             for branch in part.streams:  # all of them are idle: join has waited
                 stream.append(prompts.since(branch.prompt, branch.forked_at))

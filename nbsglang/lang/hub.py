@@ -167,10 +167,15 @@ def wait(signal: Signal, ready: Ready) -> None:
     if ready():
         return
     place = current_place()
-    if place is not None:
-        place.hub.wait(signal, ready)
-    else:
+    if place is None:
         _wait_in_place(signal, ready)
+        return
+    try:
+        place.hub.wait(signal, ready)
+    except KeyboardInterrupt:  # the program may catch it, and must be stopped all the same
+        if place.run is not None:
+            place.run.whole.cancel(cancelled("the run was interrupted"))
+        raise
 
 
 async def wait_async(signal: Signal, ready: Ready) -> None:

@@ -109,7 +109,14 @@ class Concat:
     streams: tuple[Stream, ...]
 
 
-Part = Literal | Gen | Select | BeginRole | EndRole | BeginScope | EndScope | Fork | Start | Concat
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The text of a variable, as soon as it is there; the stream waits for it, not the program."""
+
+    slot: Slot
+
+
+Part = Literal | Gen | Select | BeginRole | EndRole | BeginScope | EndScope | Fork | Start | Concat | Quote
 
 
 class Op(NamedTuple):
@@ -170,6 +177,8 @@ def describe(part: Part) -> str:
         return f"{'begin' if isinstance(part, BeginRole) else 'end'} of role {part.role!r}"
     if isinstance(part, (BeginScope, EndScope)):
         return f"scope {part.name!r}"
+    if isinstance(part, Quote):
+        return f"text of {part.slot.name!r}"
     return type(part).__name__.lower()
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, update_wrapper
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from nbsglang.errors import UsageError
 from nbsglang.lang import batch
 from nbsglang.lang.conduct import Call, run_here, start_thread, wait_until_over
-from nbsglang.lang.options import BATCH_DEFAULTS, RUN_DEFAULTS, run_options
+from nbsglang.lang.options import BATCH_DEFAULTS, RUN_DEFAULTS, Options, run_options
 from nbsglang.lang.state import ProgramState
 
 _NO_SPECULATION = "num_api_spec_tokens has no effect: it is for backends behind an API, which are not there yet"
@@ -32,6 +33,13 @@ class _Prepared:
 
     def __call__(self, state: ProgramState) -> Any:
         return self.func(state, *self.args, **self.named)
+
+
+class Manner(NamedTuple):
+    """How a program is run on this thread, and what a run gives that has begun otherwise: for one of a batch, say."""
+
+    run: Callable[[str, Call, Options], ProgramState]
+    result: Callable[[ProgramState], ProgramState]
 
 
 def _shows(options: Mapping[str, Any]) -> Callable[[_Method], _Method]:
@@ -62,11 +70,13 @@ class Program:
         func: Callable[..., Any],
         num_api_spec_tokens: int | None = None,
         bound: Mapping[str, Any] | None = None,
+        manner: Manner | None = None,
     ) -> None:
         self.func = func
         self.name: str = getattr(func, "__name__", type(func).__name__)
         self.num_api_spec_tokens = num_api_spec_tokens
         self.bound: Mapping[str, Any] = dict(bound or {})
+        self._manner = manner or Manner(run_here, lambda state: state)
         self._signature = inspect.signature(func)
         names = list(self._signature.parameters)
         if not names:
@@ -83,12 +93,10 @@ class Program:
         `backend`, `log`, `timeout` (seconds), `seed` (gives each gen a seed of its own), `stream`.
         Raises what the program raises, and ProgramError for a failed call whose error nobody has read.
         """
-        options, arguments = self._split(kwargs)
-        stream = options.pop("stream", False)
-        call = self._prepared(args, arguments)
+        call, options, stream = self.prepared(args, kwargs)
         if stream:
-            return start_thread(self.name, call, run_options(options))[0]
-        return run_here(self.name, call, run_options(options))
+            return self._manner.result(start_thread(self.name, call, options)[0])
+        return self._manner.run(self.name, call, options)
 
     @_shows({name: default for name, default in RUN_DEFAULTS.items() if name != "stream"})
     async def arun(self, *args: Any, **kwargs: Any) -> ProgramState:
@@ -99,7 +107,7 @@ class Program:
         call = self._prepared(args, arguments)
         state, thread = start_thread(self.name, call, run_options(options), streaming=False)
         await wait_until_over(state, thread)
-        return state
+        return self._manner.result(state)
 
     @_shows(BATCH_DEFAULTS)
     def run_batch(self, batch_kwargs: Iterable[Any], **kwargs: Any) -> Any:
@@ -114,22 +122,34 @@ class Program:
         if unknown:
             raise UsageError(f"run_batch has no option {', '.join(sorted(unknown))}; arguments belong in the items")
         values = {**BATCH_DEFAULTS, **kwargs}
-        manner = batch.manner({name: values.pop(name) for name in BATCH_DEFAULTS.keys() - RUN_DEFAULTS.keys()})
+        how = batch.manner({name: values.pop(name) for name in BATCH_DEFAULTS.keys() - RUN_DEFAULTS.keys()})
         calls = [self._prepared_item(item) for item in batch_kwargs]
-        return batch.run_batch(self.name, calls, run_options(values), manner)
+        states = batch.run_batch(self.name, calls, run_options(values), how)
+        return self._each(states) if how.as_iterator else [self._manner.result(state) for state in states]
 
     def bind(self, **kwargs: Any) -> Program:
         """A new program with these arguments given; what is given at the call wins. This one stays as it is."""
         unknown = kwargs.keys() - set(self.arg_names)
         if unknown and not any(p.kind is p.VAR_KEYWORD for p in self._signature.parameters.values()):
             raise UsageError(f"{self.name} has no parameter {', '.join(sorted(unknown))}")
-        return Program(self.func, self.num_api_spec_tokens, {**self.bound, **kwargs})
+        return Program(self.func, self.num_api_spec_tokens, {**self.bound, **kwargs}, self._manner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """In a program, on its state: a part of it; the function's own value is returned. Else `run`."""
         if args and isinstance(args[0], ProgramState):
             return self._prepared(args[1:], kwargs)(args[0])
         return self.run(*args, **kwargs)
+
+    def prepared(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Call, Options, bool]:
+        """What `run` with these would run: the call with its arguments, the options, whether it streams."""
+        options, arguments = self._split(kwargs)
+        stream = bool(options.pop("stream", False))
+        return self._prepared(args, arguments), run_options(options), stream
+
+    def _each(self, states: Any) -> Iterator[Any]:
+        with closing(states):  # whoever stops early ends the batch
+            for state in states:
+                yield self._manner.result(state)
 
     def _split(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """(options, arguments): a name that is both is an argument."""

@@ -17,10 +17,11 @@ from nbsglang.calls import Backend, Usage
 from nbsglang.errors import Cancelled, NbsglangError, TimedOut
 from nbsglang.events import Body, EventLog
 from nbsglang.lang.options import Options
-from nbsglang.lang.slots import Fault
+from nbsglang.lang.slots import Fault, Where
 
 if TYPE_CHECKING:
     from nbsglang.lang.driver import Driver
+    from nbsglang.lang.ops import Part
     from nbsglang.lang.stream import Stream
 
 
@@ -44,6 +45,19 @@ class Tally:
         if usage.first_token_s is not None and not is_hint:
             at = submitted_s + usage.first_token_s
             self.first_token_s = at if self.first_token_s is None else min(at, self.first_token_s)
+
+
+NO_STATS: dict[str, float | None] = {
+    "calls": 0,
+    "prompt_tokens": 0,
+    "cached_tokens": 0,
+    "computed_tokens": 0,
+    "generated_tokens": 0,
+    "jumped_tokens": 0,
+    "hit_rate": 0.0,
+    "seconds": 0.0,
+    "first_token_seconds": None,
+}
 
 
 class Run:
@@ -76,6 +90,7 @@ class Run:
         self.failure: BaseException | None = None
         self.failure_traceback: TracebackType | None = None
         self.fault: Fault | None = None
+        self.made: dict[int, tuple[Part, Where]] = {}  # generations that a cell made and has not appended, by id()
         if parent is not None:
             parent.children[self] = None
             if parent.fault is not None:  # looked at after joining the list: a cancel sees the one or the other
@@ -88,9 +103,20 @@ class Run:
         """Whether the program's Python has ended and nothing more can be appended."""
         return self.seconds is not None
 
+    @property
+    def whole(self) -> Run:
+        """The run that this one is a part of, whoever started it."""
+        return self if self.parent is None else self.parent.whole
+
     def emit(self, body: Body) -> None:
         """Write to the log."""
         self.log.emit(self.driver.id, body)
+
+    def take(self, parts: tuple[Part, ...]) -> None:
+        """These are being appended."""
+        if self.made:
+            for part in parts:
+                self.made.pop(id(part), None)
 
     def cancel(self, fault: Fault | None = None) -> None:
         """Stop every call of this run and of the runs inside it; reads of what was not there yet raise Cancelled."""
@@ -117,12 +143,12 @@ class Run:
         for stream in self.streams:
             stream.signal.notify()
 
-    def undelivered(self) -> list[NbsglangError]:
-        """Fresh errors of the failed streams that nobody has seen; they count as seen now."""
+    def undelivered(self) -> list[tuple[Stream, NbsglangError]]:
+        """The failed streams with fresh errors of theirs that nobody has seen; they count as seen now."""
         errors = []
         for stream in self.streams:
             if stream.fault is not None and not stream.fault.delivered:
-                errors.append(stream.fault.error())
+                errors.append((stream, stream.fault.error()))
         return errors
 
     def stats(self) -> dict[str, float | None]:

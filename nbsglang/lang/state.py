@@ -8,10 +8,10 @@ Not here: groups of branches (`group.py`), what appended things do (`execute.py`
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
-from types import TracebackType
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nbsglang.calls import Prompt, RoleBegin
 from nbsglang.errors import UsageError
 from nbsglang.events import StreamBegan, VariableSet
 from nbsglang.lang import api, ops, prompts
@@ -20,9 +20,21 @@ from nbsglang.lang.group import Group
 from nbsglang.lang.hub import wait, wait_async
 from nbsglang.lang.meta import readable
 from nbsglang.lang.ops import Op, Part, caller, parts_of
+from nbsglang.lang.role import Role
 from nbsglang.lang.run import Run, cancelled
 from nbsglang.lang.slots import Slot, Where
 from nbsglang.lang.stream import Stream
+from nbsglang.lang.turns import Turns
+
+if TYPE_CHECKING:
+    from nbsglang.lang.cell_here import Here
+
+
+class Start(NamedTuple):
+    """What a program may start from: nothing in it ever changes."""
+
+    prompt: Prompt
+    slots: Mapping[str, Slot]
 
 
 class NoSuchVariable(UsageError, KeyError):
@@ -41,16 +53,33 @@ class ProgramState:
         self._slots: dict[str, Slot] = dict(slots or {})
         self._n_unnamed = 0
         self._n_forks = 0
+        self._role_open: str | None = None
+        self._roles_used = False
+        self._turns: Turns | None = None  # a cell's: it may open turns by itself
+        self._cell: Here | None = None  # the cell that runs on this state
+        self._busy = False  # the branches of a cell's loop run: only they go on
         run.streams.append(self._stream)
         if run.fault is not None:  # looked at after joining the list: a cancel sees the one or the other
             run.driver.fail([self._stream], run.fault)
 
     @classmethod
-    def begin(cls, run: Run, label: str) -> ProgramState:
-        """The state of a program that begins."""
-        state = cls(run, run.path)
+    def begin(cls, run: Run, label: str, start: Start | None = None) -> ProgramState:
+        """The state of a program that begins, empty or from what a finished one has left."""
+        state = cls(run, run.path, start.slots if start is not None else None)
         run.emit(StreamBegan(state._stream.id, "", 0, label))
+        if start is not None:
+            point = Slot("", state._stream.signal)
+            point.fill(start.prompt)
+            state._feed(ops.Start(point), (), caller())
+            state._role_open = prompts.open_role(start.prompt)
+            state._roles_used = any(isinstance(segment, RoleBegin) for segment in start.prompt)
         return state
+
+    def snapshot(self) -> Start:
+        """What another program may start from: prompt with ids and open role, variables with their meta info. Waits."""
+        self._settle()
+        self._raise_error()
+        return Start(self._stream.prompt, {name: slot for name, slot in self._slots.items() if slot.done})
 
     # --------------------------------------------------------------------------------------- appending
 
@@ -59,30 +88,36 @@ class ProgramState:
         self._append(parts_of(value), caller())
         return self
 
-    def system(self, expr: object = None) -> _Role | None:
+    def system(self, expr: object = None) -> Role | None:
         """Append a message of the role system; without `expr` a context manager around what it holds."""
         return self._role("system", expr)
 
-    def user(self, expr: object = None) -> _Role | None:
+    def user(self, expr: object = None) -> Role | None:
         """Append a message of the role user; without `expr` a context manager around what it holds."""
         return self._role("user", expr)
 
-    def assistant(self, expr: object = None) -> _Role | None:
+    def assistant(self, expr: object = None) -> Role | None:
         """Append a message of the role assistant; without `expr` a context manager around what it holds."""
         return self._role("assistant", expr)
 
-    def var_scope(self, name: str) -> _Role:
+    def var_scope(self, name: str) -> Role:
         """A context manager: the text that is appended inside becomes the variable `name` (role tags left out)."""
-        return _Role(self, ops.BeginScope(name), ops.EndScope(name))
+        return Role(self, ops.BeginScope(name), ops.EndScope(name))
 
-    def _role(self, name: str, expr: object) -> _Role | None:
+    def _role(self, name: str, expr: object) -> Role | None:
         if expr is None:
-            return _Role(self, ops.BeginRole(name), ops.EndRole(name))
+            return Role(self, ops.BeginRole(name), ops.EndRole(name))
         self._append(api.role(name, expr).parts, caller())
         return None
 
     def _append(self, parts: tuple[Part, ...], where: Where) -> None:
+        self._run.take(parts)
+        if self._turns is not None:
+            parts = self._turns.arranged(parts)
         for part in parts:
+            if isinstance(part, (ops.BeginRole, ops.EndRole)):
+                self._role_open = part.role if isinstance(part, ops.BeginRole) else None
+                self._roles_used = True
             self._feed(part, self._new_slots(part), where)
 
     def _new_slots(self, part: Part) -> tuple[Slot, ...]:
@@ -103,9 +138,14 @@ class ProgramState:
         return f"_{self._n_unnamed}"
 
     def _feed(self, part: Part, slots: tuple[Slot, ...], where: Where) -> None:
+        self._check_free()
         self._run.driver.feed(self._stream, Op(part, slots, where))
         if self._run.streaming:
             self._stream.signal.notify()  # who waits for a name to come up
+
+    def _check_free(self) -> None:
+        if self._busy:
+            raise UsageError("this is the state outside of the branches that are running: in a branch, `s` is its own")
 
     # ----------------------------------------------------------------------------------------- reading
 
@@ -126,6 +166,7 @@ class ProgramState:
 
     def set_var(self, name: str, value: object) -> None:
         """Give a variable a value of your own; the prompt stays as it is."""
+        self._check_free()
         slot = Slot(name, self._stream.signal)
         slot.fill(value)
         self._slots[name] = slot
@@ -180,6 +221,7 @@ class ProgramState:
             self._run.driver.fail([s for s in list(self._run.streams) if s.path[: len(path)] == path], fault)
 
     def _done_slot(self, name: str) -> Slot:
+        self._check_free()
         for pause in self._until_there(name):
             wait(*pause)
         slot = self._slot(name)
@@ -207,6 +249,7 @@ class ProgramState:
         return self._stream.idle and not self._program_goes_on()
 
     def _settle(self) -> None:
+        self._check_free()
         wait(self._stream.signal, self._settled)
 
     def _raise_error(self) -> None:
@@ -266,7 +309,7 @@ class ProgramState:
     def __exit__(self, *exc: object) -> None:
         return None
 
-    def _branches(self, n: int) -> list[ProgramState]:
+    def _branches(self, n: int, labels: Sequence[str] | None = None) -> list[ProgramState]:
         where, point = caller(), Slot("", self._stream.signal)
         self._feed(ops.Fork(n), (point,), where)
         path = (*self._stream.path, self._n_forks)
@@ -274,27 +317,12 @@ class ProgramState:
         branches = []
         for number in range(n):
             branch = ProgramState(self._run, (*path, number), self._slots)
+            branch._role_open, branch._roles_used = self._role_open, self._roles_used
             branch._feed(ops.Start(point), (), where)
-            self._run.emit(StreamBegan(branch._stream.id, self._stream.id, number, str(number)))
+            label = str(number) if labels is None else labels[number]
+            self._run.emit(StreamBegan(branch._stream.id, self._stream.id, number, label))
             branches.append(branch)
         return branches
 
     def __repr__(self) -> str:
         return f"<ProgramState {self._stream.id}: {len(self._slots)} variables>"
-
-
-class _Role:
-    """Appends one part when it is entered and another when it is left, after errors too."""
-
-    def __init__(self, state: ProgramState, begin: Part, end: Part) -> None:
-        self._state, self._begin, self._end = state, begin, end
-
-    def __enter__(self) -> None:
-        self._state._append((self._begin,), caller())
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        try:
-            self._state._append((self._end,), caller())
-        except UsageError:
-            if error is None:  # else the error on its way out is the one to tell about
-                raise

@@ -9,12 +9,14 @@ import datetime
 import enum
 import json
 import typing
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from nbsglang.calls import Constraint
 from nbsglang.errors import ConstraintError, UsageError
+from nbsglang.lang.choices import token_length_normalized
+from nbsglang.lang.ops import Gen, Select
 
 # Bounded on purpose: an endless number or string would only be ended by max_tokens, and then read back wrongly.
 REGEX_INT = r"-?(0|[1-9][0-9]{0,18})"
@@ -69,6 +71,31 @@ def typed_by_name(dtype: object) -> Typed:
     return typed(kind)
 
 
+def as_type(part: Gen | Select, kind: object) -> Gen | Select:
+    """The generation with this type as well: its own constraint or choices stay, and are read back as the type."""
+    if isinstance(part, Gen) and part.read is not None:
+        raise UsageError(f"this gen has a type already, and is annotated with {kind!r}: keep one of the two")
+    values = choices_of(kind)
+    if isinstance(part, Select):
+        if values is None:
+            read = typed(kind).read
+            return replace(part, values=tuple(read(choice) for choice in part.choices))
+        strange = [choice for choice in part.choices if choice not in values]
+        if strange:
+            raise UsageError(f"{strange[0]!r} is one of the choices, but no value of {kind!r}")
+        return replace(part, values=tuple(values[choice] for choice in part.choices))
+    if part.constraint is not None:
+        return replace(part, read=typed(kind).read if values is None else _reader_of(values, kind))
+    if values is not None:
+        if part.sampling.get("n", 1) != 1:
+            raise UsageError(f"n above 1 does not go with {kind!r}, whose values are scored: use a loop")
+        temperature: float = part.sampling.get("temperature", 0.0)  # type: ignore[assignment]  # checked by gen
+        seed: int | None = part.sampling.get("seed")  # type: ignore[assignment]
+        return Select(part.name, tuple(values), tuple(values.values()), temperature, token_length_normalized, seed)
+    constraint, read = typed(kind)
+    return replace(part, constraint=constraint, read=None if read is str else read)
+
+
 def choices_of(kind: object) -> dict[str, object] | None:
     """Text -> value of a type with a fixed set of values (Literal, Enum, tuple or list of values), else None."""
     if get_origin(kind) is Literal:
@@ -99,6 +126,15 @@ def schema_constraint(schema: str | dict[str, Any]) -> Constraint:
 
 def _text_of(value: object) -> str:
     return value if isinstance(value, str) else str(value)
+
+
+def _reader_of(values: Mapping[str, object], kind: object) -> Callable[[str], object]:
+    def read(text: str) -> object:
+        if text not in values:
+            raise ValueError(f"{text!r} is no value of {kind!r}")
+        return values[text]
+
+    return read
 
 
 def _read_bool(text: str) -> bool:

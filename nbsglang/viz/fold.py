@@ -1,39 +1,30 @@
-"""From the events of one source to the state that views show: `View.apply` is the one reducer in Python.
+"""From the events of some sources to the state that views show: `View.apply` is the one reducer in Python.
 
-The radix tree is rebuilt from its changes alone and equals the live one. A reader that comes late, or whose log
-dropped events, waits for the next Snapshot (`complete` is False until then). Marks (new, hit, evicted) are those of
-the latest step that changed the tree.
+A view takes the events of one engine and of any number of runs: ids of requests and nodes are unique in an engine only.
 
-Not here: what the state consists of (`state.py`), how it looks (`still.py`).
+Not here: what the state consists of (`state.py`), its two halves (`tree.py`, `streams.py`), how it looks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable
 
 from nbsglang import events as ev
+from nbsglang.viz.marks import Marks
 from nbsglang.viz.state import Node, RequestView, StreamView, Totals
-
-MAX_KEPT = 2000  # finished requests and ended streams that are remembered
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
+from nbsglang.viz.streams import REQUESTS, STREAMS, StreamsState
+from nbsglang.viz.tree import TREE, TreeState
 
 
 class View:
-    """The state after some events. `source` None takes the events of all sources (of one engine, then)."""
+    """The state after some events. Without `sources` it takes those of all (of one engine, then)."""
 
-    def __init__(self, source: str | None = None) -> None:
-        self.source = source
+    def __init__(self, *sources: str) -> None:
+        self.sources = set(sources)
         self.seq = 0
-        self.complete = True
-        self.nodes: dict[int, Node] = {}
-        self.new: set[int] = set()
-        self.hits: dict[int, int] = {}  # node -> requests of the step that hit it
-        self.evicted: dict[int, Node] = {}
-        self.requests: dict[int, RequestView] = {}
-        self.streams: dict[str, StreamView] = {}
+        self.n_lost = 0  # events that the log no longer had
+        self.version = 0  # counts the events that were taken
+        self.now_ns = 0  # when the latest of them happened
         self.texts: dict[int, str] = {}
         self.loading: ev.Loading | None = None
         self.ready: ev.Ready | None = None
@@ -41,24 +32,74 @@ class View:
         self.totals = Totals()
         self.errors: list[str] = []
         self.controls: list[str] = []
-        self._step_is_over = False
+        self.tree = TreeState(self.totals)
+        self._streams = StreamsState(self.totals, self.text_of)
 
     def apply(self, event: ev.Event) -> None:
         """Take the next event. Events must come in order; a gap makes the tree wait for a Snapshot."""
-        if event.seq != self.seq + 1:
-            self.complete = False
-        self.seq = event.seq
-        if self.source is not None and event.source != self.source:
+        if event.seq <= self.seq:  # seen before
             return
+        if event.seq != self.seq + 1:
+            self.n_lost += event.seq - self.seq - 1
+            self.tree.complete = False
+        self.seq = event.seq
+        if self.sources and event.source not in self.sources:
+            return
+        self.version += 1
+        self.now_ns = event.t_ns
         body = event.body
-        if isinstance(body, _TREE):
-            self._apply_to_tree(body)
-        elif isinstance(body, _REQUESTS):
-            self._apply_to_requests(body)
-        elif isinstance(body, _STREAMS):
-            self._apply_to_streams(body)
+        if isinstance(body, TREE):
+            self.tree.apply(body)
+        elif isinstance(body, REQUESTS):
+            self._streams.apply_request(body, event.t_ns)
+        elif isinstance(body, STREAMS):
+            self._streams.apply_stream(body, event.t_ns, event.source)
         else:
             self._apply_to_engine(body)
+
+    # ------------------------------------------------------------------------------------------- reading
+
+    @property
+    def complete(self) -> bool:
+        """Whether the tree is known; else it waits for a Snapshot."""
+        return self.tree.complete
+
+    @property
+    def nodes(self) -> dict[int, Node]:
+        """The nodes of the radix tree by id, without the root."""
+        return self.tree.nodes
+
+    @property
+    def marks(self) -> Marks:
+        """What the latest step that changed the tree did to it."""
+        return self.tree.marks
+
+    @property
+    def requests(self) -> dict[int, RequestView]:
+        """The requests by number, the oldest that ended left out."""
+        return self._streams.requests
+
+    @property
+    def streams(self) -> dict[str, StreamView]:
+        """The streams by id, the oldest that ended left out."""
+        return self._streams.streams
+
+    def streams_of(self, source: str) -> list[StreamView]:
+        """The streams of one run, each after its parent, branches in their order."""
+        below: dict[str, list[StreamView]] = {}
+        mine = {key: stream for key, stream in self.streams.items() if stream.source == source}
+        for stream in mine.values():
+            below.setdefault(stream.parent if stream.parent in mine else "", []).append(stream)
+        order: list[StreamView] = []
+        stack = below.get("", [])[::-1]
+        while stack:
+            order.append(stack.pop())
+            stack += below.get(order[-1].id, [])[::-1]
+        return order
+
+    def live_text(self, stream: StreamView) -> str:
+        """What the stream's open call has written so far."""
+        return self._streams.live_text(stream)
 
     def tree_as_tuples(self) -> tuple[tuple[int, int, tuple[int, ...], int, int], ...]:
         """The tree as `Snapshot.nodes` has it: (id, parent, tokens, locks, tick), by id."""
@@ -77,114 +118,9 @@ class View:
 
     def path(self, node: int) -> list[Node]:
         """The nodes from below the root down to this one."""
-        nodes: list[Node] = []
-        while node in self.nodes and len(nodes) < len(self.nodes):  # a log from elsewhere may hold a circle
-            nodes.append(self.nodes[node])
-            node = self.nodes[node].parent
-        return nodes[::-1]
+        return self.tree.path(node)
 
-    # ----------------------------------------------------------------------------------------- the tree
-
-    def _apply_to_tree(self, body: ev.Body) -> None:
-        if isinstance(body, ev.Snapshot):
-            self.nodes = {row[0]: Node(row[0], row[1], list(row[2]), row[3], row[4]) for row in body.nodes}
-            self.complete = True
-            return
-        if not self.complete:
-            return
-        if self._step_is_over:
-            self._step_is_over = False
-            self.new, self.hits, self.evicted = set(), {}, {}
-        try:
-            self._change(body)
-        except KeyError:  # a log that does not fit together, such as one that was edited: wait for a Snapshot
-            self.complete = False
-
-    def _change(self, body: ev.Body) -> None:
-        match body:
-            case ev.NodeAdded():
-                if body.node in self.nodes or (body.parent and body.parent not in self.nodes):
-                    raise KeyError(body.node)
-                self.nodes[body.node] = Node(body.node, body.parent, list(body.tokens), 0, body.tick)
-                self.new.add(body.node)
-            case ev.NodeExtended():
-                self.nodes[body.node].tokens += body.tokens
-                self.nodes[body.node].tick = body.tick
-                self.new.add(body.node)
-            case ev.NodeSplit():
-                self._split(body)
-            case ev.NodeTouched():
-                for node in body.nodes:
-                    self.nodes[node].tick = body.tick
-                    if body.request >= 0:
-                        self.hits[node] = self.hits.get(node, 0) + 1
-            case ev.NodeLocked():
-                for at in self.path(body.node):
-                    at.locks += body.delta
-            case ev.NodeEvicted():
-                self.evicted[body.node] = self.nodes.pop(body.node)
-                self.new.discard(body.node)
-                self.hits.pop(body.node, None)
-                self.totals.n_evicted += body.n_tokens
-
-    def _split(self, body: ev.NodeSplit) -> None:
-        node = self.nodes[body.node]
-        if body.upper in self.nodes:
-            raise KeyError(body.upper)
-        self.nodes[body.upper] = Node(body.upper, node.parent, node.tokens[: body.at], node.locks, node.tick)
-        node.parent, node.tokens = body.upper, node.tokens[body.at :]
-        self.totals.n_splits += 1
-        if body.node in self.new:
-            self.new.add(body.upper)
-        if body.node in self.hits:
-            self.hits[body.upper] = self.hits[body.node]
-
-    # ------------------------------------------------------------------- requests, streams and the rest
-
-    def _apply_to_requests(self, body: ev.Body) -> None:
-        match body:
-            case ev.Queued():
-                self.requests[body.request] = RequestView(body.request, body.call_id, body.n_prompt)
-            case ev.Admitted():
-                request = self._request(body.request, body.call_id)
-                request.state, request.n_hit, request.n_new = "running", body.n_hit, body.n_new
-            case ev.Tokens():
-                for number, ids in zip(body.requests, body.ids, strict=False):
-                    self._request(number, "").generated += ids
-            case ev.Preempted():
-                self._request(body.request, body.call_id).state = "preempted"
-                self.totals.n_preempted += 1
-            case ev.Finished():
-                request = self._request(body.request, body.call_id)
-                request.state, request.ended, request.n_prompt = body.reason, True, body.n_prompt
-                self.totals.n_requests += 1
-                self.totals.n_prompt += body.n_prompt
-                self.totals.n_cached += body.n_cached
-                self.totals.n_generated += body.n_generated
-                _forget(self.requests, lambda old: old.ended)
-
-    def _request(self, number: int, call_id: str) -> RequestView:
-        """The request, also where its beginning was not seen."""
-        return self.requests.setdefault(number, RequestView(number, call_id))
-
-    def _apply_to_streams(self, body: ev.Body) -> None:
-        if isinstance(body, ev.StreamBegan):
-            self.streams[body.stream] = StreamView(body.stream, body.parent, body.branch, body.label)
-            return
-        assert isinstance(body, ev.StreamEnded | ev.StreamText | ev.CallBegan | ev.CallEnded | ev.VariableSet)
-        stream = self.streams.setdefault(body.stream, StreamView(body.stream))
-        match body:
-            case ev.StreamEnded():
-                stream.state = body.how
-                _forget(self.streams, lambda old: old.state != "running")
-            case ev.StreamText():
-                stream.parts.append(("", body.text))
-            case ev.CallBegan():
-                stream.calls[body.call_id] = "running"
-            case ev.CallEnded():
-                stream.calls[body.call_id] = body.error or "done"
-            case ev.VariableSet():
-                stream.parts.append((body.name, body.text))
+    # --------------------------------------------------------------------------------------- the rest
 
     def _apply_to_engine(self, body: ev.Body) -> None:
         match body:
@@ -192,9 +128,10 @@ class View:
                 self.loading = body
             case ev.Ready():
                 self.ready, self.loading = body, None
+                self.tree.begin_anew()
             case ev.Step():
                 self.step = body
-                self._step_is_over = True
+                self.tree.step_ended()
             case ev.TokenTexts():
                 self.texts.update(zip(body.ids, body.texts, strict=False))
             case ev.Failed():
@@ -203,30 +140,9 @@ class View:
                 self.controls = [*self.controls[-99:], f"{body.what}: {body.detail}" if body.detail else body.what]
 
 
-def fold(events: Iterable[ev.Event], source: str | None = None) -> View:
-    """The state after these events."""
-    view = View(source)
+def fold(events: Iterable[ev.Event], *sources: str) -> View:
+    """The state after these events, of these sources or of all."""
+    view = View(*sources)
     for event in events:
         view.apply(event)
     return view
-
-
-_TREE = (
-    ev.NodeAdded,
-    ev.NodeExtended,
-    ev.NodeSplit,
-    ev.NodeTouched,
-    ev.NodeLocked,
-    ev.NodeEvicted,
-    ev.Snapshot,
-)
-_REQUESTS = (ev.Queued, ev.Admitted, ev.Tokens, ev.Preempted, ev.Finished)
-_STREAMS = (ev.StreamBegan, ev.StreamEnded, ev.StreamText, ev.CallBegan, ev.CallEnded, ev.VariableSet)
-
-
-def _forget(kept: dict[_K, _V], is_over: Callable[[_V], bool]) -> None:
-    """Drop the oldest that are over, once there are many."""
-    if len(kept) > 2 * MAX_KEPT:
-        over = [key for key, value in kept.items() if is_over(value)]
-        for key in over[: len(kept) - MAX_KEPT]:
-            del kept[key]

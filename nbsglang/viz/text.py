@@ -1,13 +1,16 @@
 """Text of models and users made safe to show: nothing in it can move a cursor, colour a terminal or hide itself.
 
-Not here: escaping for HTML, SVG and graphviz (`still.py`).
+Not here: escaping for HTML and SVG (`page.py`, `icicle.py`) and for graphviz (`dot.py`).
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, format, surrogate, private, unassigned, separators
+SPECIAL = "◇"
+_SPECIAL_TOKEN = re.compile(r"<\|[^<>|\s]{1,40}\|>")
 _JOINER = "\u200d"  # between the parts of one emoji
 
 
@@ -19,6 +22,27 @@ def shown(text: str, width: int | None = None) -> str:
     if width is not None and len(text) > 4 * width:
         text = text[: 2 * width] + text[-2 * width :]  # enough for both ends, whatever they become
     return elide("".join(map(_visible, text)), width)
+
+
+def shown_lines(text: str, width: int | None = None) -> str:
+    """The same with its line ends kept, and tabs as spaces: for where a text may take several lines."""
+    if width is not None and len(text) > 4 * width:
+        text = text[: 2 * width] + text[-2 * width :]
+    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
+    return elide("\n".join("".join(map(_visible, line)) for line in lines), width)
+
+
+def brief(text: str) -> str:
+    """The text with one sign for each special token such as <|im_start|>: they would fill the labels of a tree."""
+    return _SPECIAL_TOKEN.sub(SPECIAL, text)
+
+
+def n_short(n: int) -> str:
+    """A count in few characters: 950, 1.2k, 34k, 5.6M."""
+    for unit, name in ((1_000_000, "M"), (1000, "k")):
+        if n >= unit:
+            return f"{n / unit:.1f}{name}" if n < 10 * unit else f"{n // unit}{name}"
+    return str(n)
 
 
 def elide(text: str, width: int | None) -> str:

@@ -407,7 +407,7 @@ def test_an_engine_that_is_built_again_has_a_tree_of_its_own_in_the_log():
     for _ in range(2):
         with Engine(tiny_model("llama"), tokenizer=byte_tokenizer(), kv_tokens=200, log=log) as engine:
             engine.generate(PROMPT, max_tokens=3, temperature=0)
-            view = fold(log.since(), source=engine.source)
+            view = fold(log.since(), engine.source)
             assert view.complete
             assert view.tree_as_tuples() == engine.tree().nodes
 

@@ -50,6 +50,10 @@ def log_of(*bodies: Body, start: int = 1) -> list[Event]:
     return [Event(n, 0, "engine", body) for n, body in enumerate(bodies, start)]
 
 
+def marks_of(view: View) -> tuple[set[int], dict[int, int], list[int], bool]:
+    return view.marks.new, view.marks.hits, list(view.marks.evicted), view.complete
+
+
 def test_a_story() -> None:
     story = [
         NodeAdded(1, 0, (10, 11, 12), 1, 7),
@@ -64,20 +68,20 @@ def test_a_story() -> None:
     ]
     view = fold(log_of(*story))
     assert view.tree_as_tuples() == ((1, 2, (13, 14), 1, 2), (2, 0, (10, 11, 12), 2, 5), (3, 2, (20,), 1, 5))
-    assert (view.new, view.hits, view.evicted, view.complete) == ({3}, {2: 1}, {}, True)
+    assert marks_of(view) == ({3}, {2: 1}, [], True)
     assert [node.id for node in view.path(1)] == [2, 1]
     more = [NodeLocked(1, -1), STEP, NodeEvicted(1, 2), NodeTouched((2,), 6, 9), NodeTouched((2,), 7, 10)]
     for event in log_of(*more, start=len(story) + 1):
         view.apply(event)
     assert view.tree_as_tuples() == ((2, 0, (10, 11, 12), 1, 7), (3, 2, (20,), 1, 5))
-    assert (view.new, view.hits, list(view.evicted)) == (set(), {2: 2}, [1])
+    assert marks_of(view) == (set(), {2: 2}, [1], True)
     assert (view.totals.n_evicted, view.totals.n_splits) == (2, 1)
     assert {parent: [n.id for n in nodes] for parent, nodes in view.children().items()} == {0: [2], 2: [3]}
 
 
 def test_a_split_keeps_marks() -> None:
     view = fold(log_of(NodeAdded(1, 0, (1, 2), 1, 5), NodeTouched((1,), 2, 6), NodeSplit(1, 2, 1, 7)))
-    assert (view.new, view.hits) == ({1, 2}, {1: 1, 2: 1})
+    assert marks_of(view)[:2] == ({1, 2}, {1: 1, 2: 1})
 
 
 class Model:
@@ -217,8 +221,10 @@ def test_requests_streams_and_numbers() -> None:
     assert (view.text_of([5, 6, 7]), view.totals.hit_rate, view.totals.n_preempted) == ("xy<7>", 0.4, 1)
     stream = view.streams["s"]
     assert isinstance(stream, StreamView)
-    assert (stream.text, stream.calls, stream.state) == ("Q: xy", {"c1": "done", "c2": "boom"}, "running")
-    assert (view.streams["s.1"].parent, view.streams["s.1"].state) == ("s", "done")
+    assert (stream.text, stream.state, stream.error) == ("Q: xy", "failed", "boom")
+    assert {call.id: call.state for call in stream.calls.values()} == {"c1": "done", "c2": "failed"}
+    branch = view.streams["s.1"]
+    assert (branch.parent, branch.state, branch.depth) == ("s", "done", 1)
     assert (view.loading, view.errors, view.controls) == (None, ["boom"], ["flush: asked", "closed"])
     assert view.step == STEP
 
@@ -236,7 +242,7 @@ def test_a_saved_log_folds_without_torch(tmp_path: Path) -> None:
     log.emit("e", NodeAdded(1, 0, (1, 2), 1, 0))
     log.save(tmp_path / "log.jsonl")
     code = (
-        "import sys, nbsglang.viz.still\n"
+        "import sys, nbsglang.viz.gallery\n"
         "from nbsglang.events import EventLog\n"
         "from nbsglang.viz.fold import fold\n"
         f"assert len(fold(EventLog.load({str(tmp_path / 'log.jsonl')!r}).since(0)).nodes) == 1\n"

@@ -1,0 +1,177 @@
+"""The verbs of `%sgl`: one function for each, and the table that help and completion read.
+
+Not here: what they know about memory, models and the machine (`models.py`, `memory.py`, `doctor.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import MagicArgumentParser
+from IPython.display import display
+
+from nbsglang import current, errors
+from nbsglang.calls import Backend
+from nbsglang.notebook import doctor, models, status
+from nbsglang.notebook.chosen import backend_named, flush, is_engine
+from nbsglang.notebook.flags import parse_words, words_of
+from nbsglang.notebook.nearest import did_you_mean
+from nbsglang.notebook.state import State
+
+POLICIES = ("prefix", "fcfs", "random", "dfs_weight")
+
+
+_Act = Callable[[State, Any], object]
+
+
+class Verb(NamedTuple):
+    """A verb, its parser, and what it does with the parsed words."""
+
+    name: str
+    what: str
+    parser: MagicArgumentParser
+    act: _Act
+
+
+def run_verb(state: State, line: str) -> object:
+    """Do what the line of `%sgl` says. Raises UsageError, with the nearest verb where one is unknown."""
+    words = words_of(line) or ["help"]
+    verb = VERBS.get(words[0])
+    if verb is None:
+        hint = did_you_mean(words[0], VERBS, f"; there are {', '.join(VERBS)}")
+        raise UsageError(f"%sgl has no verb {words[0]!r}{hint}")
+    return verb.act(state, parse_words(verb.parser, words[1:], f"%sgl {verb.name}"))
+
+
+def verbs_text() -> str:
+    """The verbs with a line for each."""
+    width = max(len(_usage(verb)) for verb in VERBS.values())
+    return "\n".join(f"    %sgl {_usage(verb):{width}}  {verb.what}" for verb in VERBS.values())
+
+
+# ------------------------------------------------------------------------------------------------ what they do
+
+
+def _load(state: State, given: Any) -> None:
+    names = ("device", "dtype", "kv_tokens", "kv_memory", "max_batch", "chunk_tokens", "policy", "seed")
+    options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    if given.allow_pickle:
+        options["allow_pickle"] = True
+    if given.tokenizer:
+        options["tokenizer"] = state.shell.user_ns.get(given.tokenizer, given.tokenizer)
+    before = state.models.get(given.name or given.model)
+    loaded = models.load_model(state, given.model, given.name or "", options=options)
+    current.set_default_backend(loaded.backend)
+    if before is loaded:
+        print(f"{given.name or given.model} is loaded already: {models.described(loaded.backend)}")
+
+
+def _status(state: State, given: Any) -> None:
+    print(status.status_text(state))
+
+
+def _tree(state: State, given: Any) -> None:
+    display(status.tree_shown(_engine(state, given.name, "tree")))  # type: ignore[no-untyped-call]
+
+
+def _reset(state: State, given: Any) -> None:
+    backend = _backend(state, given.name)
+    n_tokens = flush(backend)
+    print("the cache is empty" + ("" if n_tokens is None else f"; it held {n_tokens:,} tokens"))
+
+
+def _free(state: State, given: Any) -> None:
+    running = state.running()
+    if running:
+        raise UsageError(f"{len(running)} runs in the background still use models: `%sgl cancel` ends them")
+    if given.name and given.name not in state.models:
+        backend_named(state, given.name).close()
+    names = [given.name] if given.name in state.models else [] if given.name else list(state.models)
+    if not given.name and is_engine(default := _default()) and default is not None:
+        default.close()
+    print(models.free(state, names))
+
+
+def _cancel(state: State, given: Any) -> None:
+    running = state.running()
+    for run in running:
+        run.cancel()
+    print(f"{len(running)} run{'' if len(running) == 1 else 's'} cancelled" if running else "nothing is running")
+
+
+def _doctor(state: State, given: Any) -> None:
+    print(doctor.report(state))
+
+
+def _help(state: State, given: Any) -> None:
+    print(f"{verbs_text()}\n\n%%sgl? explains the cells, %config SglMagics their settings.")
+
+
+def _default() -> Backend | None:
+    try:
+        return current.default_backend()
+    except errors.UsageError:
+        return None
+
+
+def _backend(state: State, name: str | None) -> Backend:
+    backend = backend_named(state, name) if name else _default()
+    if backend is None:
+        raise UsageError("no model is loaded: `%sgl load smollm2` loads one")
+    return backend
+
+
+def _engine(state: State, name: str | None, verb: str) -> Backend:
+    backend = _backend(state, name)
+    if not is_engine(backend):
+        raise UsageError(f"%sgl {verb} needs a model in this process, not {backend!r}")
+    return backend
+
+
+# --------------------------------------------------------------------------------------------------- the table
+
+
+def _verb(name: str, what: str, act: _Act, add: Callable[[Any], object] | None = None) -> Verb:
+    parser = MagicArgumentParser(f"sgl {name}", description=what)  # type: ignore[no-untyped-call]
+    if add is not None:
+        add(parser)
+    return Verb(name, what, parser, act)
+
+
+def _load_arguments(parser: MagicArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL")
+    parser.add_argument("--as", dest="name", metavar="NAME")
+    parser.add_argument("--tokenizer", metavar="VARIABLE")
+    parser.add_argument("--device")
+    parser.add_argument("--dtype")
+    parser.add_argument("--kv-tokens", type=int, metavar="N")
+    parser.add_argument("--kv-memory", type=float, metavar="SHARE")
+    parser.add_argument("--max-batch", type=int, metavar="N")
+    parser.add_argument("--chunk-tokens", type=int, metavar="N")
+    parser.add_argument("--policy", choices=POLICIES)
+    parser.add_argument("--seed", type=int, metavar="N")
+    parser.add_argument("--allow-pickle", action="store_true")
+
+
+def _name_argument(parser: MagicArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME")
+
+
+def _usage(verb: Verb) -> str:
+    words = [a.metavar for a in verb.parser._actions if not a.option_strings]
+    return " ".join([verb.name, *(f"[{w}]" if verb.name != "load" else f"{w} [--as NAME] [options]" for w in words)])
+
+
+_ALL = (
+    _verb("load", "let cells use a model: a name, a folder, a GGUF file, or a variable", _load, _load_arguments),
+    _verb("status", "the models, memory, the KV pool, the cache, what is running", _status),
+    _verb("tree", "the radix tree of the KV cache", _tree, _name_argument),
+    _verb("reset", "empty the KV cache; the model stays", _reset, _name_argument),
+    _verb("free", "close the models and give their memory back", _free, _name_argument),
+    _verb("cancel", "cancel the runs in the background", _cancel),
+    _verb("doctor", "what this notebook can do, and what to do where it cannot", _doctor),
+    _verb("help", "these lines", _help),
+)
+VERBS: dict[str, Verb] = {verb.name: verb for verb in _ALL}
