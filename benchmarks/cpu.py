@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     loaded = load("smollm2")
     chunk = options.chunk_tokens
     with sgl.Engine(model=loaded.module, tokenizer=loaded.tokenizer, log=sgl.EventLog(), chunk_tokens=chunk) as engine:
-        print(f"{options.threads} threads; the engine computes {chunk or 'about 0.35 s of'} prompt tokens a step")
+        print(f"{options.threads} threads; the engine computes {chunk or 'about 0.8 s of'} prompt tokens a step")
         contestants = enter(engine, loaded.module, loaded.tokenizer)
         plan = Plan(options.runs, shares={} if options.full or options.quick else _SHARES)
         sizes = QUICK if options.quick else FULL

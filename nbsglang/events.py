@@ -213,6 +213,13 @@ class StreamText(NamedTuple):
     text: str
 
 
+class StreamRole(NamedTuple):
+    """The message of a role begins on the stream."""
+
+    stream: Word
+    role: Word
+
+
 class CallBegan(NamedTuple):
     """The stream submitted a call: `kind` is gen, score or prefix; `name` the variable it will set."""
 
@@ -260,6 +267,7 @@ Body = (
     | StreamBegan
     | StreamEnded
     | StreamText
+    | StreamRole
     | CallBegan
     | CallEnded
     | VariableSet

@@ -5,6 +5,10 @@ Not here: what the user sets (`config.py`).
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
+from pathlib import Path
+
 import psutil
 import torch
 
@@ -17,6 +21,10 @@ from nbsglang.errors import UsageError
 _CPU_STEP_S = 0.8  # aim of a prefill step on a CPU: shorter ones read the weights more often
 _PACE_LEAST, _PACE_MOST = 16, 1024
 _CPU_POOL_BYTES = 2 << 30
+_CONTAINER_LIMITS = (  # of control groups, version 2 and 1
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 
 
 def eos_ids(module: torch.nn.Module) -> tuple[int, ...]:
@@ -30,7 +38,7 @@ def pool_tokens(model: Model, share: float | None) -> int:
     if model.device.type == "cuda":
         n_bytes = torch.cuda.mem_get_info(model.device)[0] * (share or 0.85)
     else:
-        free = psutil.virtual_memory().available
+        free = min(psutil.virtual_memory().available, _container_room())
         n_bytes = free * share if share else min(free * 0.25, _CPU_POOL_BYTES)
     n_tokens = int(n_bytes // KVPool.bytes_per_token(model.shapes, model.dtype))
     if n_tokens < 16:
@@ -38,6 +46,14 @@ def pool_tokens(model: Model, share: float | None) -> int:
             f"{n_bytes / 1e6:.0f} MB of free memory hold {n_tokens} tokens only; free some, or set kv_tokens"
         )
     return n_tokens
+
+
+def _container_room() -> int:
+    """Bytes that the container's limit leaves beside this process: psutil sees the whole machine's memory."""
+    for file in _CONTAINER_LIMITS:
+        with suppress(OSError, ValueError):  # no such file, or "max"
+            return max(int(file.read_text()) - psutil.Process().memory_info().rss, 0)
+    return sys.maxsize
 
 
 def limits(config: Config, model: Model) -> Limits:

@@ -13,7 +13,7 @@ from typing import Any
 
 import greenlet  # type: ignore[import-untyped]  # it ships no types
 
-from nbsglang.errors import JoinError, UsageError
+from nbsglang.errors import Cancelled, JoinError, UsageError
 from nbsglang.lang.cell_errors import branch_lines, without_our_frames
 from nbsglang.lang.cell_here import Here
 from nbsglang.lang.held import HELD, Column, Outer
@@ -23,7 +23,7 @@ from nbsglang.lang.run import cancelled
 from nbsglang.lang.slots import Signal, Where
 from nbsglang.lang.state import ProgramState
 
-Body = Callable[[ProgramState, Any, Mapping[str, Any]], None]
+Body = Callable[[ProgramState], None]
 _AT_ONCE = 1024  # branches whose Python is under way: an interrupt has to unwind each of them
 
 
@@ -125,10 +125,12 @@ class Loop:
         state = self.states[index]
         parent = self._here.state._turns
         state._turns = parent.copy() if parent is not None else None
+        state._given = (self.keys[index], outer)
         try:
-            body(state, self.keys[index], outer)
+            body(state)
         except Exception as error:
             self.errors[index] = without_our_frames(error)
+            state._stream.raised = not isinstance(error, Cancelled)
         except greenlet.GreenletExit:
             self.errors[index] = cancelled("the run was stopped while the branch ran").error()
         self._left -= 1

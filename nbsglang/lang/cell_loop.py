@@ -1,6 +1,6 @@
 """R5 as syntax: a loop over `fork(...)` becomes a function for its branches, and assignments of what they made.
 
-    for k in fork(keys):        def branch(s, key, outer):      # a place, what it inherits, then
+    for k in fork(keys):        def branch(s):                  # a place, its key, what it inherits, then
         a = gen()                   k = key
                                     a = named(here, "a", gen())
                                 loop = fork(here, keys, branch, locals(), ("k", "a"))
@@ -41,8 +41,11 @@ def fork_loop(cell: CellPass, node: ast.For) -> list[ast.stmt]:
         body = cell.block(node.body)
     at = code.head_of(node)
     key = code.placed(ast.Assign([target], code.load(code.KEY, node.target)), node.target)
-    parameters = code.parameters(STATE, code.hidden(code.KEY), code.hidden(code.OUTER))
-    branch = code.body_function("branch", parameters, code.inherit(inherited, at), [key, *body], assigned)
+    given = [
+        code.store(code.hidden(name), code.here_call(f"given_{name}", at=at), at) for name in (code.KEY, code.OUTER)
+    ]
+    before = [*given, *code.inherit(inherited, at)]
+    branch = code.body_function("branch", code.parameters(STATE), before, [key, *body], assigned)
     run = code.here_call(
         "fork", over, code.load("branch", at), code.call("locals", at=at), code.texts(sorted(bound), at), at=at
     )

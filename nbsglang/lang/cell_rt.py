@@ -170,6 +170,16 @@ def _later(here: Here, part: Generation, slot: Any) -> Later:
     return Later(slot, is_text, is_text or (is_one and part.read in _SIMPLE), here.stop)
 
 
+def given_key(here: Here) -> Any:
+    """R5: the key of the branch."""
+    return here.state._given[0]
+
+
+def given_outer(here: Here) -> Mapping[str, Any]:
+    """R5: what the code around the loop has bound."""
+    return here.state._given[1]
+
+
 HELPERS: dict[str, Callable[..., Any]] = {
     "enter": Here,
     "leave": leave,
@@ -186,5 +196,7 @@ HELPERS: dict[str, Callable[..., Any]] = {
     "quote": quote,
     "quote_text": quote_text,
     "fork": fork,
+    "given_key": given_key,
+    "given_outer": given_outer,
     "locals": builtins.locals,
 }

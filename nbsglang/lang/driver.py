@@ -300,7 +300,7 @@ class Driver:
             self._fail(stream, cancelled("the state has ended"))
         how = stream.ended
         if stream.fault is not None:
-            how = "cancelled" if issubclass(stream.fault.kind, Cancelled) else "failed"
+            how = "cancelled" if issubclass(stream.fault.kind, Cancelled) and not stream.raised else "failed"
         stream.stop()
         self._cancel_calls(stream)  # prefix hints, if any
         stream.release()

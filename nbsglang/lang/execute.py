@@ -31,7 +31,7 @@ from nbsglang.calls import (
     Text,
 )
 from nbsglang.errors import BackendError, Unsupported, UsageError
-from nbsglang.events import StreamText, VariableSet
+from nbsglang.events import StreamRole, StreamText, VariableSet
 from nbsglang.lang import ops, prompts
 from nbsglang.lang.choices import decide
 from nbsglang.lang.meta import gen_meta, select_meta
@@ -121,6 +121,7 @@ def _role(stream: Stream, part: ops.BeginRole | ops.EndRole) -> None:
         if current is not None:
             raise UsageError(f"the role {part.role!r} begins inside the role {current!r}: end that one first")
         stream.append((RoleBegin(part.role),))
+        stream.run.emit(StreamRole(stream.id, part.role))
         return
     if current != part.role:
         raise UsageError(f"the role {part.role!r} ends, but the open role is {current!r}")
@@ -149,12 +150,25 @@ def _gen(stream: Stream, part: ops.Gen, op: Op) -> Generator[Want, Any, None]:
         thoughts, texts = [thought for thought, _ in pairs], [text for _, text in pairs]
     stream.append(completions[0].segments() if texts[0] == completions[0].text else (Text(texts[0]),))
     stream.warm = stream.prompt
-    read = part.read or str
-    values = [read(text) for text in texts]
+    values = [_read(part, text, done) for text, done in zip(texts, completions, strict=True)]
     many = call.sampling.n > 1
     _fill(stream, slot, values if many else values[0], metas if many else metas[0])
     if thoughts:
         _fill(stream, op.slots[1], thoughts if many else thoughts[0])
+
+
+def _read(part: ops.Gen, text: str, done: Completion) -> object:
+    """The variable's value of a text. A type cannot be read of a text that the limit has cut off."""
+    if part.read is None:
+        return text
+    try:
+        return part.read(text)
+    except ValueError:
+        if done.finish_reason != "length":
+            raise
+        shown = text if len(text) <= 60 else "..." + text[-57:]
+        message = f"the text was cut off after {len(done.ids)} tokens, before it was a whole value: raise max_tokens"
+        raise UsageError(f"{message} ({shown!r})") from None
 
 
 def _gen_call(stream: Stream, part: ops.Gen, op: Op, logprobs: LogprobSpec | None) -> GenCall:

@@ -57,6 +57,7 @@ class ProgramState:
         self._roles_used = False
         self._turns: Turns | None = None  # a cell's: it may open turns by itself
         self._cell: Here | None = None  # the cell that runs on this state
+        self._given: tuple[Any, Mapping[str, Any]] = (None, {})  # a branch's key, and what its cell has bound outside
         self._busy = False  # the branches of a cell's loop run: only they go on
         run.streams.append(self._stream)
         if run.fault is not None:  # looked at after joining the list: a cancel sees the one or the other

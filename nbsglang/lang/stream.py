@@ -39,6 +39,7 @@ class Stream:
         "n_hints",
         "n_submitted",
         "path",
+        "raised",
         "run",
         "scheduled",
         "scopes",
@@ -58,6 +59,7 @@ class Stream:
         self.n_done = 0
         self.scheduled = False  # the driver has been told of new ops
         self.ended = ""  # how, once nothing more may be appended
+        self.raised = False  # the Python of its program or branch ended with an error
         self.doing: Op | None = None
         self.fault: Fault | None = None
         self.shown: tuple[Prompt, str] = ((), "")

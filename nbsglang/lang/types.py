@@ -159,7 +159,22 @@ def _by_schema(kind: object) -> Typed:
         raise UsageError(f"type={kind!r} needs pydantic: pip install pydantic") from None
     try:
         adapter: TypeAdapter[object] = TypeAdapter(typing.cast("Any", kind))
-        schema = adapter.json_schema()
+        schema = _closed(adapter.json_schema())
     except PydanticUserError as error:
         raise UsageError(f"type={kind!r} cannot be written as a JSON Schema: {error}") from None
     return Typed(Constraint("schema", json.dumps(schema)), adapter.validate_json)
+
+
+def _closed(schema: Any) -> Any:
+    """The schema with objects that have no other keys than those named, unless their type allows it (extra="allow").
+
+    A model that may add keys goes on adding them until it is cut off, and what it adds is not read.
+    """
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    if schema.get("type") == "object" and "properties" in schema:
+        closed.setdefault("additionalProperties", False)
+    return closed

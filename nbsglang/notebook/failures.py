@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from nbsglang.errors import CellError
+from nbsglang.errors import CellError, JoinError
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -126,5 +126,7 @@ def _chain(error: BaseException) -> list[BaseException]:
         at = todo.pop()
         if at is not None and at not in found:
             found.append(at)
-            todo += [at.__cause__, at.__context__, *getattr(at, "errors", ())]
+            todo += [at.__cause__, at.__context__]
+            if isinstance(at, JoinError):
+                todo += at.errors
     return found

@@ -45,7 +45,7 @@ def run_cell(state: State, line: CellLine, line_text: str, body: str, *, model: 
         cell = compile_cell(
             source.text,
             source.filename,
-            name=line.name or "cell",
+            name=line.name or line.out or "cell",
             parameters=line.parameters or "",
             first_line=source.first_line,
         )

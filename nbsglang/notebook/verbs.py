@@ -89,9 +89,16 @@ def _free(state: State, given: Any) -> None:
     if given.name and given.name not in state.models:
         backend_named(state, given.name).close()
     names = [given.name] if given.name in state.models else [] if given.name else list(state.models)
-    if not given.name and is_engine(default := _default()) and default is not None:
-        default.close()
+    if not given.name:
+        _close_default()
     print(models.free(state, names))
+
+
+def _close_default() -> None:
+    """Apart from what measures the memory: a variable would keep the engine."""
+    default = _default()
+    if default is not None and is_engine(default):
+        default.close()
 
 
 def _cancel(state: State, given: Any) -> None:

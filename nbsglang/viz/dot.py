@@ -12,10 +12,13 @@ import re
 import shutil
 import subprocess
 
+from graphviz import Digraph, escape, nohtml
+
 from nbsglang.viz.fold import View
 from nbsglang.viz.marks import Marks
 from nbsglang.viz.paint import BLUE, EVICTED, GREY, SKY, mark_of
 from nbsglang.viz.prune import Drawn, pruned
+from nbsglang.viz.state import Node
 from nbsglang.viz.text import SPECIAL, brief, shown
 
 MAX_NODES = 200
@@ -24,13 +27,11 @@ _LINE, _N_LINES = 18, 3  # characters of an edge's text
 _WORD = re.compile(f"[^ ⏎{SPECIAL}]*[ ⏎{SPECIAL}]*")
 _RAGGED = 10  # characters that ends of lines may leave free
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
-_HEAD = (
-    'digraph { rankdir=LR; bgcolor="transparent"; nodesep=0.14; ranksep=0.22; pad=0.1;\n'
-    f'node [shape=circle, style=filled, fillcolor="#ffffff", fontname="{_FONT}", fontsize=9, margin=0.02, width=0.36, '
-    f'height=0.36, color="{GREY}", fontcolor="#222222"];\n'
-    f'edge [fontname="{_FONT}", fontsize=9, arrowsize=0.5, color="{GREY}", fontcolor="#222222"];\n'
-    'n0 [label="root"];'
-)
+_INK = {"fontname": _FONT, "fontsize": "9", "color": GREY, "fontcolor": "#222222"}
+_GRAPH = {"rankdir": "LR", "bgcolor": "transparent", "nodesep": "0.14", "ranksep": "0.22", "pad": "0.1"}
+_SIZE = {"margin": "0.02", "width": "0.36", "height": "0.36"}
+_NODE = {"shape": "circle", "style": "filled", "fillcolor": "#ffffff", **_SIZE, **_INK}
+_EDGE = {"arrowsize": "0.5", **_INK}
 # Inside an image, where the page's own colours do not reach.
 _STYLE = (
     f"<style>svg{{background:#fff;border-radius:6px}}text{{font:9px {_FONT};text-anchor:middle;fill:#222}}"
@@ -48,10 +49,14 @@ _NUMBER = re.compile(r"(\d\.\d)\d+")
 def tree_dot(view: View, marks: Marks | None = None, limit: int = MAX_NODES) -> str:
     """The tree as graphviz source, left to right, in at most `limit` nodes; marks are those of the latest step."""
     marks = marks or view.marks
-    lines = [_HEAD]
+    graph = Digraph(graph_attr=_GRAPH, node_attr=_NODE, edge_attr=_EDGE)
+    graph.node("n0", "root")
     for drawn in pruned(view, marks, limit):
-        lines += _fold_lines(drawn) if drawn.node is None else _node_lines(view, marks, drawn)
-    return "\n".join([*lines, "}"])
+        if drawn.node is None:
+            _add_fold(graph, drawn)
+        else:
+            _add_node(graph, view, marks, drawn, drawn.node)
+    return str(graph.source)
 
 
 def dot_svg(source: str) -> str | None:
@@ -82,28 +87,20 @@ def _slim(svg: str) -> str:
     return "".join(parts).replace("<g >", "<g>").replace(">", f">{_STYLE}", 1)
 
 
-def _node_lines(view: View, marks: Marks, drawn: Drawn) -> list[str]:
-    node = drawn.node
-    assert node is not None
+def _add_node(graph: Digraph, view: View, marks: Marks, drawn: Drawn, node: Node) -> None:
     mark = mark_of(marks, node)
+    look = {"color": mark.colour, "penwidth": "1.6" if mark.sign else "1"}
+    if mark is EVICTED:
+        look["style"] = "dashed"
     head = [mark.sign, str(len(node.tokens))] if mark.sign else [str(len(node.tokens))]
-    look = f'color="{mark.colour}"'
-    if node.locks:
-        look += ", peripheries=2"
-    edge = look = f"{look}, penwidth={1.6 if mark.sign else 1}{', style=dashed' if mark is EVICTED else ''}"
+    graph.node(f"n{node.id}", _label(head), {"peripheries": "2", **look} if node.locks else look)
     text = _wrapped(shown(brief(view.text_of(node.tokens)), _LINE * _N_LINES - _RAGGED))
-    edge = edge.replace(", peripheries=2", "")
-    return [
-        f'n{node.id} [label="{_label(head)}", {look}];',
-        f'n{drawn.parent} -> n{node.id} [label="{_label(text)}", {edge}];',
-    ]
+    graph.edge(f"n{drawn.parent}", f"n{node.id}", _label(text), look)
 
 
-def _fold_lines(drawn: Drawn) -> list[str]:
-    return [
-        f'f{drawn.parent} [label="{_label([drawn.words])}", shape=box, style="dotted,rounded", margin=0.06];',
-        f"n{drawn.parent} -> f{drawn.parent} [style=dotted];",
-    ]
+def _add_fold(graph: Digraph, drawn: Drawn) -> None:
+    graph.node(f"f{drawn.parent}", _label([drawn.words]), shape="box", style="dotted,rounded", margin="0.06")
+    graph.edge(f"n{drawn.parent}", f"f{drawn.parent}", style="dotted")
 
 
 def _wrapped(text: str) -> list[str]:
@@ -119,7 +116,6 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _label(lines: list[str]) -> str:
-    """For a quoted label: backslashes and quotes escaped, so that no escape of graphviz is left but our line ends."""
-    # graphviz reads entities such as &lt; in labels
-    safe = [line.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") for line in lines]
-    return "\\n".join(safe)
+    """Nothing in the lines is an escape or HTML to graphviz, and none is an entity such as &lt;."""
+    label: str = nohtml("\\n".join(escape(line).replace("&", "&amp;") for line in lines))  # str() would undo it
+    return label

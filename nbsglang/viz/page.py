@@ -128,7 +128,8 @@ def _piece_html(piece: Part, is_live: bool) -> str:
     if piece.kind == "literal":
         text = escape(shown(piece.text, _MAX_LITERAL))
         seam = f"{_FAINT};border-left:1px dotted {GREY};padding:0 3px"  # where one literal ends and another begins
-        return f'<span title="{mark.word}" style="{seam}">{text}</span>' if text.strip() else ""
+        said = f'<b style="{_FAINT}">{escape(shown(piece.name, 40))}:</b> ' if piece.name else ""
+        return f'{said}<span title="{mark.word}" style="{seam}">{text}</span>' if text.strip() or said else ""
     is_value = piece.kind == "value"
     text = escape(shown(piece.text, _MAX_VALUE) if is_value else shown_lines(piece.text, _MAX_WRITTEN))
     name = f"{escape(shown(piece.name, 40))}:" if piece.name else ""

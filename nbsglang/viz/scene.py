@@ -81,25 +81,40 @@ def _lane(view: View, stream: StreamView) -> Lane:
         min(stream.depth, MAX_DEPTH),
         stream.state,
         tuple(_figures(stream)),
-        tuple(pieces),
+        tuple(_spoken(pieces)),
         call is not None,
         (stream.n_cached, stream.n_computed, stream.n_generated),
     )
 
 
-def merged(parts: Iterable[Part]) -> Iterator[Part]:
-    """The parts, with literals that follow each other made one."""
-    literal = ""
+def _spoken(parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts without the roles, whose names are now those of the literals that begin them."""
+    role = ""
     for part in parts:
-        if part.kind == "literal":
-            literal += part.text
+        if part.kind == "role":
+            role = part.name
+        elif part.kind == "literal" and role:
+            yield part._replace(name=role)
+            role = ""
+        else:
+            role = role if part.kind == "value" else ""
+            yield part
+
+
+def merged(parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts, with literals that follow each other in one message made one."""
+    literal: Part | None = None
+    for part in parts:
+        if literal is not None and part.kind == "literal" and not part.name:
+            literal = literal._replace(text=literal.text + part.text)
             continue
-        if literal:
-            yield Part("literal", "", literal)
-            literal = ""
-        yield part
-    if literal:
-        yield Part("literal", "", literal)
+        if literal is not None:
+            yield literal
+        literal = part if part.kind == "literal" else None
+        if literal is None:
+            yield part
+    if literal is not None:
+        yield literal
 
 
 def _figures(stream: StreamView) -> Iterator[str]:

@@ -63,14 +63,14 @@ class CallView:
         return "done" if not self.error else "cancelled" if self.error.startswith("Cancelled") else "failed"
 
 
-PartKind = Literal["literal", "gen", "choice", "partial", "value"]
+PartKind = Literal["literal", "gen", "choice", "partial", "value", "role"]
 
 
 class Part(NamedTuple):
     """A piece of a stream.
 
     `kind` is literal, gen or choice; "partial" is what a call had written when it ended badly; a "value" was set
-    by the program and is no text of the prompt.
+    by the program and is no text of the prompt, and so is the name of a "role" whose message begins.
     """
 
     kind: PartKind

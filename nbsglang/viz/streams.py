@@ -17,7 +17,7 @@ from nbsglang.viz.state import CallView, Part, PartKind, RequestView, StreamView
 MAX_KEPT = 2000  # finished requests and ended streams that are remembered
 
 REQUESTS = (ev.Queued, ev.Admitted, ev.Tokens, ev.Preempted, ev.Finished)
-STREAMS = (ev.StreamBegan, ev.StreamEnded, ev.StreamText, ev.CallBegan, ev.CallEnded, ev.VariableSet)
+STREAMS = (ev.StreamBegan, ev.StreamEnded, ev.StreamText, ev.StreamRole, ev.CallBegan, ev.CallEnded, ev.VariableSet)
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -128,6 +128,8 @@ class StreamsState:
                         self._callers.pop(call_id, None)
             case ev.StreamText():
                 stream.parts.append(Part("literal", "", body.text))
+            case ev.StreamRole():
+                stream.parts.append(Part("role", body.role, ""))
             case ev.CallBegan():
                 stream.calls[body.call_id] = CallView(body.call_id, body.kind, body.name, t_ns)
                 self._callers[body.call_id] = stream

@@ -92,7 +92,8 @@ def _piece(piece: Part, room: int) -> Text:
     room = room if piece.kind in {"gen", "choice", "partial"} else min(room, 160)
     words = shown(piece.text, room)
     if not mark.sign:
-        return Text(words, "dim")
+        said = f"{elide(shown(piece.name), 40)}: " if piece.name else ""
+        return Text.assemble((said, "bold dim"), (words, "dim"))
     name = f" {elide(shown(piece.name), 40)}:" if piece.name else ""
     return Text.assemble((f"{mark.sign}{name} ", _colour(mark)), words)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nbsglang.engine import sizes
 from nbsglang.engine.sizes import _CPU_STEP_S, Pace
 
 
@@ -24,6 +25,18 @@ def test_it_halves_or_doubles_at_most_and_has_bounds():
     for _ in range(9):
         pace.observe(pace.chunk_tokens, 100.0)
     assert pace.chunk_tokens == 16
+
+
+def test_a_containers_limit_bounds_the_pool(tmp_path, monkeypatch):
+    """Of either version of control groups; no limit is none."""
+    monkeypatch.setattr(sizes, "_CONTAINER_LIMITS", (tmp_path / "a", tmp_path / "b"))
+    assert sizes._container_room() > 1 << 50
+    (tmp_path / "a").write_text("max\n")
+    assert sizes._container_room() > 1 << 50
+    (tmp_path / "b").write_text(f"{1 << 40}\n")
+    assert 0 < (1 << 40) - sizes._container_room() < 1 << 36
+    (tmp_path / "a").write_text("1000\n")
+    assert sizes._container_room() == 0
 
 
 def test_small_steps_tell_nothing():

@@ -13,13 +13,30 @@ from typing import Any
 import pytest
 
 import nbsglang as sgl
-from nbsglang.errors import BackendError, Cancelled, CellError, ProgramError, UsageError
-from nbsglang.events import StreamBegan
+from nbsglang.errors import BackendError, Cancelled, CellError, JoinError, ProgramError, UsageError
+from nbsglang.events import StreamBegan, StreamEnded
 from nbsglang.lang.cell import compile_cell
 from nbsglang.lang.cell_run import CellRun
 from tests.lang.cell_table import FILE, backend_of, prepared, run
 
 Names = dict[str, Any]
+
+
+def test_streams_say_which_pythons_failed() -> None:
+    log = sgl.EventLog()
+    source = 'f"x"\nfor k in fork(3):\n    a = gen()\n    if k == 1:\n        1 / 0'
+    with pytest.raises(JoinError):
+        compile_cell(source).prepare({}, backend=sgl.MockBackend("t", delay=5), log=log).execute()
+    ended = {
+        event.body.stream.split(".")[1]: event.body.how for event in log.since() if isinstance(event.body, StreamEnded)
+    }
+    assert ended == {"1": "failed", "2": "cancelled", "3": "failed", "4": "cancelled"}
+
+
+def test_a_typed_value_that_was_cut_off_says_so() -> None:
+    backend = sgl.MockBackend('{"t": "one two three"}')
+    with pytest.raises(ProgramError, match="cut off after 2 tokens, before it was a whole value: raise max_tokens"):
+        compile_cell("f'x'\nb: dict[str, str] = gen(max_tokens=2)").prepare({}, backend=backend).execute()
 
 
 # ------------------------------------------------------------------------------------------- programs

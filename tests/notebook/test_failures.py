@@ -78,6 +78,21 @@ def test_an_error_in_a_branch(notebook: Notebook) -> None:
     assert "nbsglang/" not in shown
 
 
+def test_a_frame_of_a_branch_shows_no_names_of_ours(notebook: Notebook) -> None:
+    _failed(notebook, "%%sgl\n'x'\nfor k in fork(2):\n    y = k\n    1 / y", "JoinError")
+
+
+def test_a_value_that_pydantic_refuses(notebook: Notebook) -> None:
+    notebook.good("from pydantic import BaseModel\nclass B(BaseModel):\n    t: str")
+    notebook.names["mock"] = sgl.MockBackend('{"t": 3}')
+    ran = notebook.run("%%sgl --backend mock\n'x'\nb: B = gen()")
+    assert not ran.ok
+    shown = ran.out + ran.err
+    assert "Input should be a valid string" in shown
+    assert _lines(ran)
+    assert "nbsglang/" not in shown
+
+
 def test_an_error_in_a_nested_program(notebook: Notebook) -> None:
     notebook.good("%%sgl inner(x)\nf'{x} '\n1 / x")
     inner = _number(notebook)

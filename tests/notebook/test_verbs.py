@@ -119,6 +119,18 @@ def tiny(notebook: Notebook) -> Any:
     notebook.run("%sgl free")
 
 
+def test_freeing_without_a_name_lets_go_before_it_measures(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbsglang.notebook import models
+
+    notebook.names["module"], notebook.names["words"] = tiny_model("llama"), byte_tokenizer()
+    notebook.good("%sgl load module --tokenizer words --kv-tokens 300")
+    engine = weakref.ref(current.default_backend())
+    alive: list[bool] = []
+    monkeypatch.setattr(models, "process_bytes", lambda: alive.append(engine() is not None) or 0)
+    notebook.good("%sgl free")
+    assert alive == [True, False]
+
+
 def test_a_module_of_the_notebook_under_a_name(notebook: Notebook, tiny: Any) -> None:
     engine: Any = current.default_backend()
     assert engine.module is tiny

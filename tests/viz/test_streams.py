@@ -19,6 +19,7 @@ from nbsglang.events import (
     Queued,
     StreamBegan,
     StreamEnded,
+    StreamRole,
     StreamText,
     Tokens,
     TokenTexts,
@@ -26,7 +27,9 @@ from nbsglang.events import (
 )
 from nbsglang.lang.state import ProgramState
 from nbsglang.viz.fold import View, fold
-from nbsglang.viz.scene import lanes
+from nbsglang.viz.lines import streams_text
+from nbsglang.viz.page import streams_html
+from nbsglang.viz.scene import lanes, merged
 from nbsglang.viz.state import Part, StreamView
 from tests.viz.scenes import events_of, scene_of
 
@@ -66,6 +69,28 @@ def test_a_call_is_seen_from_the_queue_to_its_end() -> None:
     stream = then(VariableSet("r.2", "a", "one two"), VariableSet("r.2", "a", "again"), StreamEnded("r.2", "done"))
     assert stream.parts == [Part("literal", "", "Q: "), Part("gen", "a", "one two"), Part("value", "a", "again")]
     assert (stream.text, stream.state, view.live_text(stream)) == ("Q: one two", "done", "")
+
+
+def test_roles_name_the_text_that_begins_their_messages() -> None:
+    roles = [StreamRole("r", "user"), StreamText("r", "Hi"), StreamText("r", ", you"), StreamRole("r", "assistant")]
+    rest = [CallBegan("r", "c", "gen", "a"), CallEnded("r", "c", ""), VariableSet("r", "a", "Ho"), StreamText("r", ".")]
+    scene = scene_of(StreamBegan("r", "", 0, "main"), *roles, *rest)
+    assert scene.view.streams["r"].text == "Hi, youHo."
+    (lane,), _ = lanes(scene, 9)
+    gen = Part("gen", "a", "Ho")
+    assert list(lane.pieces) == [
+        Part("literal", "user", "Hi"),
+        Part("literal", "", ", you"),
+        gen,
+        Part("literal", "", "."),
+    ]
+    assert [*merged(lane.pieces)] == [Part("literal", "user", "Hi, you"), gen, Part("literal", "", ".")]
+    for text in (streams_text(scene), streams_html(scene)):
+        assert "user:" in text
+        assert "assistant:" not in text
+    turns = [StreamRole("r", "system"), StreamText("r", "One"), StreamRole("r", "user"), StreamText("r", "Two")]
+    (lane,), _ = lanes(scene_of(StreamBegan("r", "", 0, "main"), *turns), 9)
+    assert [*merged(lane.pieces)] == [Part("literal", "system", "One"), Part("literal", "user", "Two")]
 
 
 def test_what_a_call_wrote_before_it_broke_off_stays() -> None:
