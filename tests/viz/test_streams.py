@@ -29,7 +29,7 @@ from nbsglang.lang.state import ProgramState
 from nbsglang.viz.fold import View, fold
 from nbsglang.viz.lines import streams_text
 from nbsglang.viz.page import streams_html
-from nbsglang.viz.scene import lanes, merged
+from nbsglang.viz.scene import Scene, lanes, merged
 from nbsglang.viz.state import Part, StreamView
 from tests.viz.scenes import events_of, scene_of
 
@@ -71,10 +71,15 @@ def test_a_call_is_seen_from_the_queue_to_its_end() -> None:
     assert (stream.text, stream.state, view.live_text(stream)) == ("Q: one two", "done", "")
 
 
+def _scene(*bodies: object) -> Scene:
+    view = fold(events_of(StreamBegan("r", "", 0, "main"), *bodies))
+    return Scene(view, tuple(view.streams.values()))
+
+
 def test_roles_name_the_text_that_begins_their_messages() -> None:
     roles = [StreamRole("r", "user"), StreamText("r", "Hi"), StreamText("r", ", you"), StreamRole("r", "assistant")]
     rest = [CallBegan("r", "c", "gen", "a"), CallEnded("r", "c", ""), VariableSet("r", "a", "Ho"), StreamText("r", ".")]
-    scene = scene_of(StreamBegan("r", "", 0, "main"), *roles, *rest)
+    scene = _scene(*roles, *rest)
     assert scene.view.streams["r"].text == "Hi, youHo."
     (lane,), _ = lanes(scene, 9)
     gen = Part("gen", "a", "Ho")
@@ -89,7 +94,7 @@ def test_roles_name_the_text_that_begins_their_messages() -> None:
         assert "user:" in text
         assert "assistant:" not in text
     turns = [StreamRole("r", "system"), StreamText("r", "One"), StreamRole("r", "user"), StreamText("r", "Two")]
-    (lane,), _ = lanes(scene_of(StreamBegan("r", "", 0, "main"), *turns), 9)
+    (lane,), _ = lanes(_scene(*turns), 9)
     assert [*merged(lane.pieces)] == [Part("literal", "system", "One"), Part("literal", "user", "Two")]
 
 
