@@ -1,9 +1,9 @@
-"""Checks of the engine on a CUDA device, once and with committed results: nothing in the structure forbids speed.
+"""Checks of the engine on a CUDA device, once and with committed results.
 
-Greedy tokens on smollm2 in float32 and bfloat16 against the float32 reference, a decode step captured in a
-CUDA graph and replayed with other rows, and ten openings and closings without growth of memory.
+Greedy tokens on smollm2 in float32 and bfloat16 against the float32 reference, the same texts with and without captured
+decode steps, a user's module beside an engine, and ten openings and closings without growth of memory.
 
-Not here: speed (that needs the fused and captured forms), the CPU benchmark (`cpu.py`).
+Not here: speed (`gpu_step.py`, `gpu/`), the CPU benchmark (`cpu.py`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,8 @@ import numpy as np
 import torch
 
 import nbsglang
-from nbsglang.calls import SamplingParams
-from nbsglang.engine.attend import Forward
-from nbsglang.engine.batch import NOWHERE, Batch, Work, pack
 from nbsglang.engine.engine import Engine
 from nbsglang.engine.load import load
-from nbsglang.engine.model import Model
-from nbsglang.engine.pool import KVPool
-from nbsglang.engine.radix import RadixTree
-from nbsglang.engine.request import Request
 
 SUBJECTS = [
     "rain",
@@ -88,120 +81,42 @@ def check_greedy(reference: torch.nn.Module, tokenizer: Any, dtype: torch.dtype)
     }
 
 
-def _padded(batch: Batch, multiple: int = 64) -> Batch:
-    """Keys padded to a multiple, so that the shapes of a decode step stay the same for a while."""
-    work = []
-    for item in batch.work:
-        n = -item.slots.shape[1] % multiple
-        slots = np.pad(item.slots, ((0, 0), (0, n)))
-        positions = np.pad(item.positions, ((0, 0), (0, n)), constant_values=NOWHERE)
-        work.append(Work(item.rows, slots, positions, item.level, "some"))
-    return batch._replace(work=tuple(work))
-
-
-def _requests(n: int, n_prompt: int, n_vocab: int) -> list[Request]:
-    rng = np.random.default_rng(0)
-    made = []
-    for i in range(n):
-        ids = rng.integers(0, n_vocab, n_prompt).astype(np.int32)
-        request = Request(i, f"c{i}", np.resize(ids, 2 * n_prompt), n_prompt, n_prompt - 1, 64, SamplingParams(), 0)
-        request.node = RadixTree().root
-        request.slots[:] = 1 + i * 2 * n_prompt + np.arange(2 * n_prompt)
-        made.append(request)
-    return made
-
-
-def _inputs(model: Model, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The inputs of a step as tensors that a graph can keep reading."""
-    ids, positions, wanted = (torch.from_numpy(v).to(model.device) for v in (batch.ids, batch.positions, batch.wanted))
-    return ids[None], positions[None], wanted
-
-
-def check_graph(n_rows: int = 8, n_prompt: int = 70) -> dict[str, Any]:
-    """Capture one decode step, replay it for the next tokens with new ids, slots and masks; compare with eager."""
+def check_graph(n_rows: int = 8, n_prompt: int = 70, n_new: int = 48) -> dict[str, Any]:
+    """The same greedy texts with and without captured decode steps, and milliseconds of a step of the whole engine."""
     loaded = load("smollm2", dtype=torch.bfloat16, device="cuda")
-    model = Model(loaded.module, "smollm2", verify=False)
-    pool = KVPool(model.shapes, 4000, model.dtype, model.device)
-    requests = _requests(n_rows, n_prompt, model.n_vocab)
-    for request in requests:
-        request.n_planned = request.n_missing
-    logits = model.run(pack(requests), pool)
-    worst, n_equal, n_steps = 0.0, 0, 6
-    graph: Any = None
-    static: dict[str, Any] = {}
-    for _ in range(n_steps):
-        for request, token in zip(requests, logits.argmax(-1).tolist(), strict=True):
-            request.n_computed += request.n_planned
-            request.append(token)
-            request.want_from, request.n_planned = request.n_tokens - 1, 1
-        batch = _padded(pack(requests))
-        logits = model.run(batch, pool)  # eager; writes the same keys and values as the replay below
-        forward = Forward(batch, pool)
-        inputs = _inputs(model, batch)
-        parts = [forward._part(item, None) for item in batch.work]
-        if graph is None:
-            static = {"forward": forward, "inputs": inputs}
-            graph, static["out"] = _capture(model, forward, inputs)
-        else:
-            _refill(static, inputs, forward, parts)
-        graph.replay()
-        torch.cuda.synchronize()
-        worst = max(worst, (static["out"].float() - logits).abs().max().item())
-        n_equal += int((static["out"].argmax(-1) == logits.argmax(-1)).sum())
-    eager_ms = _median_ms(lambda: model.run(batch, pool))
-    graph_ms = _median_ms(graph.replay)
+    asked = np.random.default_rng(0).integers(0, 40_000, (n_rows, n_prompt)).tolist()
+    found: dict[bool, tuple[list[tuple[int, ...]], float]] = {}
+    for graphs in (False, True):
+        with Engine(loaded.module, tokenizer=loaded.tokenizer, kv_tokens=8000, graphs=graphs) as engine:
+            for _ in range(3):  # the first two load and capture
+                engine.flush()
+                before, began = engine.stats()["steps"], time.perf_counter()
+                outputs = engine.generate(asked, max_tokens=n_new, temperature=0, ignore_eos=True)
+                n_steps = engine.stats()["steps"] - before
+                step_ms = (time.perf_counter() - began) / n_steps * 1e3
+            found[graphs] = [output.ids for output in outputs], step_ms
+    pairs = zip(found[False][0], found[True][0], strict=True)
     return {
         "rows": n_rows,
-        "replays": n_steps,
-        "equal_tokens": n_equal,
-        "of": n_rows * n_steps,
-        "worst_difference": worst,
-        "eager_ms": eager_ms,
-        "graph_ms": graph_ms,
+        "equal_tokens": sum(x == y for one, other in pairs for x, y in zip(one, other, strict=True)),
+        "of": n_rows * n_new,
+        "eager_ms": found[False][1],
+        "graph_ms": found[True][1],
     }
 
 
-def _capture(model: Model, forward: Forward, inputs: tuple[torch.Tensor, ...]) -> tuple[Any, torch.Tensor]:
-    ids, positions, wanted = inputs
-
-    def step() -> torch.Tensor:
-        out = model.module(
-            input_ids=ids, position_ids=positions, use_cache=False, logits_to_keep=wanted, forward=forward
-        )
-        return out.logits[0]  # type: ignore[no-any-return]
-
-    with model._ours(), torch.inference_mode():
-        side = torch.cuda.Stream()
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                step()
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            out = step()
-    return graph, out
-
-
-def _refill(static: dict[str, Any], inputs: tuple[torch.Tensor, ...], forward: Forward, parts: list[Any]) -> None:
-    """Copy a step's values into the tensors that the graph reads."""
+def check_own_forward() -> dict[str, Any]:
+    """A user's module in bfloat16: its own logits before, beside and after an engine that merged its weights."""
+    loaded = load("smollm2", dtype=torch.bfloat16, device="cuda")
+    ids = torch.arange(5, 90, device="cuda")[None]
     with torch.inference_mode():
-        for mine, new in zip(static["inputs"], inputs, strict=True):
-            mine.copy_(new)
-        static["forward"]._slots.copy_(forward._slots)
-        for mine, new in zip(static["forward"]._parts[None], parts, strict=True):
-            mine.slots.copy_(new.slots)
-            mine.mask.copy_(new.mask)
-
-
-def _median_ms(work: Any, n: int = 30) -> float:
-    times = []
-    for _ in range(n):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        work()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - start) * 1e3)
-    return sorted(times)[n // 2]
+        before = loaded.module(ids, use_cache=False).logits
+        with Engine(loaded.module, tokenizer=loaded.tokenizer, kv_tokens=2000) as engine:
+            engine.generate("Hello", max_tokens=8, temperature=0)
+            is_fused = engine._model.flat
+            beside = loaded.module(ids, use_cache=False).logits
+        after = loaded.module(ids, use_cache=False).logits
+    return {"fused": is_fused, "equal_beside": bool(before.equal(beside)), "equal_after": bool(before.equal(after))}
 
 
 def check_open_close(n: int = 10) -> dict[str, Any]:
@@ -253,6 +168,7 @@ def main() -> None:
         "greedy_float32": check_greedy(reference.module, reference.tokenizer, torch.float32),
         "greedy_bfloat16": check_greedy(reference.module, reference.tokenizer, torch.bfloat16),
         "cuda_graph": check_graph(),
+        "own_forward": check_own_forward(),
         "open_close": check_open_close(),
     }
     if args.out:

@@ -73,6 +73,7 @@ class Probe:
 
     def __init__(self) -> None:
         self.shapes: list[tuple[int, LayerShape]] = []
+        self.forms: set[tuple[int, float, bool]] = set()  # query heads, factor, whether nothing else is asked
 
     def attend(
         self,
@@ -83,6 +84,8 @@ class Probe:
         form: Form,
     ) -> torch.Tensor:
         """Note the shapes; the result has the right shape and no meaning."""
+        plain = form.window is None and form.softcap is None and form.sinks is None
+        self.forms.add((query.shape[0], form.scale, plain))
         self.shapes.append((layer, LayerShape(key.shape[0], key.shape[2], value.shape[2])))
         return value.repeat_interleave(query.shape[0] // value.shape[0], dim=0)
 

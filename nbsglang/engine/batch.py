@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbsglang.engine.request import Request
+from nbsglang.kernels.paged import Reads
 
 Ints = npt.NDArray[np.int32]
 
@@ -49,6 +50,7 @@ class Batch(NamedTuple):
     wanted: npt.NDArray[np.int64]  # [wanted]
     work: tuple[Work, ...]
     n_levels: int
+    reads: Reads | None = None  # instead of work, where each request's context is read by itself
 
 
 class _Part(NamedTuple):
@@ -67,14 +69,17 @@ class _Run(NamedTuple):
     requests: tuple[int, ...]
 
 
-def pack(requests: Sequence[Request], min_shared: int = 32) -> Batch:
-    """Build the batch of the planned tokens. Shared runs shorter than `min_shared` tokens are read apart."""
+def pack(requests: Sequence[Request], min_shared: int = 32, *, flat: bool = False) -> Batch:
+    """Build the batch of the planned tokens. Shared runs shorter than `min_shared` tokens are read apart.
+
+    A `flat` batch has the reads of each request instead of work that requests share.
+    """
+    if flat and all(r.n_planned == 1 for r in requests):
+        return _decode_batch(requests)
     spans = [(r.n_computed, r.n_computed + r.n_planned) for r in requests]
     starts = np.cumsum([0, *(stop - start for start, stop in spans)])
     rows = [np.arange(starts[i], starts[i + 1], dtype=np.int32) for i in range(len(requests))]
-    shared = _shared_runs(requests, min_shared)
-    parts = [_own_part(i, r, rows[i], shared) for i, r in enumerate(requests)]
-    work, n_levels = _levels([*_shared_work(shared, rows), *_own_work(parts)], int(starts[-1]))
+    work, n_levels = ((), 0) if flat else _work(requests, rows, min_shared)
     return Batch(
         ids=np.concatenate([r.row[a:b] for r, (a, b) in zip(requests, spans, strict=True)]).astype(np.int64),
         positions=np.concatenate([np.arange(a, b) for a, b in spans]).astype(np.int64),
@@ -84,7 +89,39 @@ def pack(requests: Sequence[Request], min_shared: int = 32) -> Batch:
         ),
         work=work,
         n_levels=n_levels,
+        reads=_reads(requests, spans, starts) if flat else None,
     )
+
+
+def _decode_batch(requests: Sequence[Request]) -> Batch:
+    """One row for each request, as nearly always: in few calls, since each is paid for every request and token."""
+    n = len(requests)
+    positions = np.fromiter((r.n_computed for r in requests), np.int64, n)
+    slots = np.concatenate([r.slots[: r.n_computed + 1] for r in requests])
+    contexts = np.zeros(n + 1, np.int32)
+    np.cumsum(positions + 1, out=contexts[1:])
+    return Batch(
+        ids=np.fromiter((r.row[r.n_computed] for r in requests), np.int64, n),
+        positions=positions,
+        slots=slots[contexts[1:] - 1].astype(np.int64),
+        wanted=np.flatnonzero([r.want_from <= r.n_computed for r in requests]),
+        work=(),
+        n_levels=0,
+        reads=Reads(np.arange(n + 1, dtype=np.int32), contexts, slots),
+    )
+
+
+def _reads(requests: Sequence[Request], spans: list[tuple[int, int]], starts: npt.NDArray[np.int64]) -> Reads:
+    contexts = np.cumsum([0, *(stop for _, stop in spans)])
+    slots = np.concatenate([r.slots[:stop] for r, (_, stop) in zip(requests, spans, strict=True)])
+    return Reads(starts.astype(np.int32), contexts.astype(np.int32), slots)
+
+
+def _work(requests: Sequence[Request], rows: list[Ints], min_shared: int) -> tuple[tuple[Work, ...], int]:
+    shared = _shared_runs(requests, min_shared)
+    parts = [_own_part(i, r, rows[i], shared) for i, r in enumerate(requests)]
+    n_rows = sum(map(len, rows))
+    return _levels([*_shared_work(shared, rows), *_own_work(parts)], n_rows)
 
 
 def _shared_runs(requests: Sequence[Request], min_shared: int) -> list[_Run]:

@@ -121,7 +121,8 @@ class Core:
         except Exception:  # weights in some foreign state: better no cache than a wrong one
             fingerprint = None
         if fingerprint is None or fingerprint != self._fingerprint:
-            self._fingerprint = fingerprint
+            self.model.renew()
+            self._fingerprint = self.model.fingerprint() if fingerprint is not None else None
             self.flush("weights or adapters changed")
 
     def release(self) -> None:
@@ -153,6 +154,7 @@ class Core:
                 return outputs + self._fail(planned, error)
             times.append(time.perf_counter())
             self._log_step(n_planned, times)
+            self.model.between_steps()
             if self._pace is not None:
                 self.scheduler.chunk_tokens = self._pace.observe(sum(n_planned), times[-1] - times[0])
         return outputs
@@ -164,7 +166,7 @@ class Core:
 
     def _run(self, planned: Sequence[Request], times: list[float]) -> torch.Tensor:
         """The forward pass; when memory runs out, in halves, one after the other."""
-        batch = pack(planned)
+        batch = pack(planned, flat=self.model.flat)
         times.append(time.perf_counter())
         try:
             return self.model.run(batch, self.pool, lambda: not all(r.unwanted for r in planned))
@@ -196,8 +198,6 @@ class Core:
 
         Outputs are added one by one, so that none is lost when a later request fails.
         """
-        if bool(torch.isnan(logits).any()):
-            raise BackendError("the model's logits are not numbers (NaN); its weights or its dtype are unfit")
         sampling: list[Request] = []
         rows: list[int] = []
         at = 0
@@ -205,7 +205,10 @@ class Core:
             start = max(request.want_from, request.n_computed)
             self.scheduler.computed(request)
             n_wanted = max(request.n_computed - start, 0)
-            self._take_scores(request, logits[at : at + n_wanted], start)
+            n_scored = min(n_wanted, request.n_tokens - 1 - start)  # rows before the last known token
+            if n_scored > 0:
+                follow = request.row[start + 1 : start + 1 + n_scored].tolist()
+                request.scores += score(logits[at : at + n_scored], follow)
             at += n_wanted
             request.want_from = max(request.want_from, request.n_computed)
             if request.n_missing == 0 and request.max_new == 0:
@@ -214,13 +217,8 @@ class Core:
                 sampling.append(request)
                 rows.append(at - 1)
         if sampling:
-            self._take_tokens(sampling, sample(logits[rows], sampling), outputs)
-
-    def _take_scores(self, request: Request, logits: torch.Tensor, start: int) -> None:
-        """Rows before the last known token score the token that follows."""
-        n = min(len(logits), request.n_tokens - 1 - start)
-        if n > 0:
-            request.scores += score(logits[:n], request.row[start + 1 : start + 1 + n].tolist())
+            chosen = logits if len(rows) == len(logits) else logits[rows]
+            self._take_tokens(sampling, sample(chosen, sampling), outputs)
 
     def _can_go_on(self, request: Request, outputs: list[Output]) -> bool:
         """Whether the request's constraint has a next token; if not, the request alone ends with the error."""

@@ -50,7 +50,7 @@ from nbsglang.engine.model import Model
 from nbsglang.engine.options import options, prompts
 from nbsglang.engine.prompt import Renderer
 from nbsglang.engine.request import Request
-from nbsglang.engine.sizes import Pace, eos_ids, limits, pool_tokens
+from nbsglang.engine.sizes import Pace, batch_rows, eos_ids, limits, pool_tokens
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import BackendClosed, UsageError
 from nbsglang.events import Control, EventLog, Loading, Ready, Snapshot
@@ -82,7 +82,8 @@ class Engine:
     requests run at once, and a step computes at most `chunk_tokens` prompt tokens (on a CPU as many
     as take about 0.8 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
     ageing), "fcfs", "random" or "dfs_weight"; `caching=False` switches the radix cache off, for
-    comparison. `verify` compares logits with those of transformers once. `seed` makes unseeded sampling
+    comparison. `verify` compares logits with those of transformers once. `fuse` lets a model of the common shape run on
+    merged weights and fused kernels on CUDA, `graphs` captures its decode steps. `seed` makes unseeded sampling
     repeatable. `log` receives the events, as those of `source`, which is unique.
 
     Raises ModelNotFound, ModelRefused, DownloadError or UsageError.
@@ -104,6 +105,8 @@ class Engine:
         caching: bool = True,
         lookahead: int = 64,
         verify: bool = True,
+        fuse: bool = True,
+        graphs: bool = True,
         seed: int = 0,
         name: str | None = None,
         log: EventLog | None = None,
@@ -117,7 +120,9 @@ class Engine:
         self.tokenizer = loaded.tokenizer
         self.source = f"{self.name}-{uuid.uuid4().hex[:6]}"
         emit = partial(self.log.emit, self.source)  # not a method of ours: the thread must not keep us alive
-        self._model = Model(loaded.module, loaded.name, verify)
+        device_of = next(loaded.module.parameters()).device
+        n_captured = batch_rows(config, device_of) if graphs else 0
+        self._model = Model(loaded.module, loaded.name, verify, fuse=fuse, n_captured=n_captured)
         try:
             words = Tokenizer(loaded.tokenizer, n_vocab=self._model.n_vocab, eos_ids=eos_ids(loaded.module))
             n_slots = config.kv_tokens or pool_tokens(self._model, config.kv_memory)

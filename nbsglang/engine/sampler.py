@@ -17,7 +17,9 @@ import torch
 
 from nbsglang.calls import TokenLogprob
 from nbsglang.engine.request import Request
+from nbsglang.errors import BackendError
 
+NOT_NUMBERS = "the model's logits are not numbers (NaN); its weights or its dtype are unfit"
 _NEVER = float("-inf")
 _BLOCK = 256
 _COLD = 1e-5  # at or below this temperature the largest logit is certain, and dividing by it would overflow
@@ -31,15 +33,18 @@ class Sampled(NamedTuple):
     top: tuple[TokenLogprob, ...] = ()
 
 
+@torch.inference_mode()
 def sample(logits: torch.Tensor, requests: Sequence[Request]) -> list[Sampled]:
     """Choose the next token of each request from its row of `logits`, float32 [rows, vocabulary].
 
-    The logits are the caller's to lose: they are changed in place unless log probabilities are wanted.
+    The logits are the caller's to lose: they are changed in place unless log probabilities are wanted. Raises
+    BackendError if some are not numbers.
     """
     wants_logprobs = any(r.n_top is not None for r in requests)
     model_logits = logits.clone() if wants_logprobs else logits
     for row, request in enumerate(requests):
-        _adjust(logits[row], request)
+        if _is_adjusted(request):
+            _adjust(logits[row], request)
     ids = _choose(logits, requests)
     if not wants_logprobs:
         return [Sampled(i) for i in ids]
@@ -50,7 +55,10 @@ def score(logits: torch.Tensor, ids: Sequence[int]) -> list[TokenLogprob]:
     """Log probability of each given next token; logits [rows, vocabulary], one id a row."""
     chosen = torch.tensor(ids, device=logits.device)[:, None]
     picked = logits.gather(1, chosen)[:, 0] - torch.logsumexp(logits, -1)
-    return [TokenLogprob(i, p) for i, p in zip(ids, picked.tolist(), strict=True)]
+    values = picked.tolist()
+    if any(value != value for value in values):
+        raise BackendError(NOT_NUMBERS)
+    return [TokenLogprob(i, p) for i, p in zip(ids, values, strict=True)]
 
 
 def uniform(seed: int, place: int, position: int) -> float:
@@ -65,6 +73,17 @@ def uniform(seed: int, place: int, position: int) -> float:
 
 
 # ------------------------------------------------------------------------------------- logits of a row
+
+
+def _is_adjusted(request: Request) -> bool:
+    """Whether `_adjust` would do anything: a view of a row alone costs more than this question."""
+    params = request.sampling
+    return (
+        request.matcher is not None
+        or params.repetition_penalty != 1.0
+        or bool(params.frequency_penalty or params.presence_penalty or params.logit_bias)
+        or request.n_tokens - request.n_prompt < params.min_tokens
+    )
 
 
 def _adjust(row: torch.Tensor, request: Request) -> None:
@@ -116,10 +135,15 @@ def _mask(row: torch.Tensor, mask: np.ndarray[tuple[int], np.dtype[np.int32]]) -
 
 
 def _choose(logits: torch.Tensor, requests: Sequence[Request]) -> list[int]:
-    ids: list[int] = logits.argmax(-1).tolist()
+    largest, at = logits.max(-1)
+    largest_of, ids = torch.stack([largest.double(), at.double()]).tolist()  # one copy to the host
+    if any(value != value for value in largest_of):
+        raise BackendError(NOT_NUMBERS)
+    ids = [int(i) for i in ids]
     drawn = [row for row, r in enumerate(requests) if r.sampling.temperature > _COLD]
     if drawn:
-        picked = _draw(logits[drawn], [requests[row] for row in drawn])
+        some = logits if len(drawn) == len(requests) else logits[drawn]
+        picked = _draw(some, [requests[row] for row in drawn])
         for row, token in zip(drawn, picked, strict=True):
             ids[row] = token
     return ids

@@ -21,6 +21,7 @@ from nbsglang.errors import UsageError
 _CPU_STEP_S = 0.8  # aim of a prefill step on a CPU: shorter ones read the weights more often
 _PACE_LEAST, _PACE_MOST = 16, 1024
 _CPU_POOL_BYTES = 2 << 30
+_LARGE_GPU = 60 << 30
 _CONTAINER_LIMITS = (  # of control groups, version 2 and 1
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
@@ -56,10 +57,19 @@ def _container_room() -> int:
     return sys.maxsize
 
 
+def batch_rows(config: Config, device: torch.device) -> int:
+    """How many requests run at once: what was set, else what the memory is made for."""
+    if config.max_batch != "auto":
+        return config.max_batch
+    if device.type != "cuda":
+        return 64
+    return 1024 if torch.cuda.get_device_properties(device).total_memory > _LARGE_GPU else 256
+
+
 def limits(config: Config, model: Model) -> Limits:
     """Bounds of a step for this model; on a CPU the chunk is only where `Pace` begins."""
     on_cpu = model.device.type == "cpu"
-    max_batch = (64 if on_cpu else 256) if config.max_batch == "auto" else config.max_batch
+    max_batch = batch_rows(config, model.device)
     n_parameters = sum(p.numel() for p in model.module.parameters())
     chunk = config.chunk_tokens or (_pace_start(n_parameters) if on_cpu else 4096)
     return Limits(max_batch, chunk, config.lookahead)

@@ -1,0 +1,174 @@
+"""Time of a decode step and of a prefill on a GPU, for a model of the shape of Llama-3.1-8B with random weights.
+
+    python -m benchmarks.gpu_step [--out FILE] [--layers 32]
+
+Not here: whole workloads (`benchmarks/gpu`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+from benchmarks.gpu.alphabet import tokenizer
+from nbsglang.calls import SamplingParams
+from nbsglang.engine.batch import pack
+from nbsglang.engine.config import Config
+from nbsglang.engine.core import Core
+from nbsglang.engine.model import Model
+from nbsglang.engine.pool import KVPool
+from nbsglang.engine.radix import RadixTree
+from nbsglang.engine.request import Request
+from nbsglang.engine.scheduler import Limits
+from nbsglang.engine.tokenizer import Tokenizer
+
+GOALS = {1: 4.6, 16: 5.5, 64: 7.2, 256: 15.0}  # ms
+
+
+def llama8b(n_layers: int = 32, device: str = "cuda") -> LlamaForCausalLM:
+    """Random bfloat16 weights in the shape of Llama-3.1-8B, made on the device."""
+    config = LlamaConfig(
+        hidden_size=4096,
+        intermediate_size=14336,
+        num_hidden_layers=n_layers,
+        num_attention_heads=32,
+        num_key_value_heads=8,
+        vocab_size=128256,
+        max_position_embeddings=131072,
+        rope_theta=500000.0,
+        dtype="bfloat16",
+    )
+    with torch.device("meta"):
+        module = LlamaForCausalLM(config).to(torch.bfloat16)
+    module.to_empty(device=device)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            parameter.fill_(1.0) if "norm" in name else parameter.normal_(std=0.02)
+    module.model.rotary_emb = LlamaRotaryEmbedding(config).to(device)
+    return module.eval()
+
+
+def requests(n: int, n_context: int, n_new: int, n_vocab: int, rng: np.random.Generator, at: int = 1) -> list[Request]:
+    """`n` requests whose next `n_new` tokens are to be computed, on slots from `at` on."""
+    made = []
+    for i in range(n):
+        row = rng.integers(0, n_vocab, n_context + n_new + 64).astype(np.int32)
+        request = Request(i, str(i), row, n_context + n_new, n_context + n_new - 1, 64, SamplingParams(), 0)
+        request.node = RadixTree().root
+        request.slots[:] = np.arange(at, at + len(row))
+        request.n_computed, request.n_planned = n_context, n_new
+        made.append(request)
+        at += len(row)
+    return made
+
+
+def decode(model: Model, pool: KVPool, n: int, n_context: int, n_steps: int = 30) -> dict[str, float]:
+    """Median milliseconds of a decode step: by the wall, and of the device alone."""
+    work = requests(n, n_context, 1, model.n_vocab, np.random.default_rng(0))
+    walls, devices, packs = [], [], []
+    for step in range(n_steps + 6):
+        began = time.perf_counter()
+        batch = pack(work, flat=model.flat)
+        packed = time.perf_counter()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        model.run(batch, pool)
+        end.record()
+        torch.cuda.synchronize()
+        wall = time.perf_counter() - began
+        model.between_steps()
+        torch.cuda.synchronize()
+        for request in work:
+            request.n_computed += 1
+            request.n_tokens += 1
+        if step >= 6:
+            walls.append(wall * 1e3)
+            packs.append((packed - began) * 1e3)
+            devices.append(start.elapsed_time(end))
+    return {
+        "wall_ms": round(statistics.median(walls), 3),
+        "device_ms": round(statistics.median(devices), 3),
+        "pack_ms": round(statistics.median(packs), 3),
+    }
+
+
+def prefill(model: Model, pool: KVPool, n: int, n_tokens: int, n_runs: int = 5) -> dict[str, float]:
+    """Tokens a second, and TFLOP/s by two operations a weight and token."""
+    n_weights = sum(p.numel() for p in model.module.parameters()) - 2 * model.n_vocab * 4096
+    seconds = []
+    for _ in range(n_runs + 2):
+        batch = pack(requests(n, 0, n_tokens, model.n_vocab, np.random.default_rng(1)), flat=model.flat)
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        model.run(batch, pool)
+        torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - began)
+    median = statistics.median(seconds[2:])
+    rate = n * n_tokens / median
+    return {"tokens_s": round(rate), "tflops": round(2 * n_weights * rate / 1e12, 1), "ms": round(median * 1e3, 2)}
+
+
+def loop(model: Model, n: int, n_context: int, n_new: int = 40) -> dict[str, float]:
+    """Milliseconds of a step of the whole engine, greedy, by part; `run` only starts the device's work."""
+    words = Tokenizer(tokenizer(model.n_vocab), n_vocab=model.n_vocab)
+    core = Core(model, words, n * (n_context + n_new + 8), Limits(n, 1 << 20), Config(), lambda body: None)
+    rng = np.random.default_rng(2)
+    for i in range(n):
+        row = np.zeros(n_context + n_new + 8, np.int32)
+        row[:n_context] = rng.integers(0, model.n_vocab, n_context)
+        params = SamplingParams(temperature=0.0, max_tokens=n_new, ignore_eos=True)
+        core.submit(Request(i, str(i), row, n_context, n_context - 1, n_new, params, 0))
+    for _ in range(6):
+        core.step()
+    before, n_before, began = asdict(core.totals), core.totals.steps, time.perf_counter()
+    while core.has_work:
+        core.step()
+    n_steps = core.totals.steps - n_before
+    result = {"step_ms": round((time.perf_counter() - began) / n_steps * 1e3, 3)}
+    for part in ("plan", "pack", "run", "commit"):
+        spent = getattr(core.totals, f"{part}_s") - before[f"{part}_s"]
+        result[f"{part}_ms"] = round(spent / n_steps * 1e3, 3)
+    core.release()
+    return result
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--layers", type=int, default=32)
+    parser.add_argument("--plain", action="store_true", help="without fused layers and graphs")
+    given = parser.parse_args()
+    began = time.perf_counter()
+    module = llama8b(given.layers)
+    torch.cuda.synchronize()
+    made = time.perf_counter()
+    model = Model(module, "llama8b", fuse=not given.plain, n_captured=256)
+    pool = KVPool(model.shapes, 256 * 1200, model.dtype, model.device)
+    torch.cuda.synchronize()
+    ready = time.perf_counter()
+    result: dict[str, Any] = {"made_s": round(made - began, 2), "engine_s": round(ready - made, 2), "flat": model.flat}
+    result["decode"] = {n: decode(model, pool, n, 1024) for n in GOALS}
+    result["loop"] = {n: loop(model, n, 1024) for n in GOALS}
+    result["prefill"] = prefill(model, pool, 8, 1024)
+    print(json.dumps(result, indent=1))
+    for n, goal in GOALS.items():
+        took = result["decode"][n]
+        host = f"wall {took['wall_ms']:.3f}, pack {took['pack_ms']:.3f}"
+        print(f"batch {n:4}: {took['device_ms']:7.3f} ms (goal {goal}), {host}")
+    if given.out:
+        given.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

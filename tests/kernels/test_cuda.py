@@ -1,0 +1,89 @@
+"""The CUDA forms of the kernels against float64, or against their torch references. Skipped without a device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nbsglang.kernels.flash import flashinfer
+from nbsglang.kernels.gated import silu_mul
+from nbsglang.kernels.norm import add_rms_norm, rms_norm
+from nbsglang.kernels.rope import HeadNorms, rope_store, rope_store_torch
+
+pytestmark = [pytest.mark.gpu]
+needs_flash = pytest.mark.skipif(flashinfer() is None, reason="needs FlashInfer")
+HEADS = [(32, 8, 128), (9, 3, 64), (4, 2, 12)]
+
+
+def off(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """The size of the difference, relative to that of the expected values."""
+    return float((found.double() - expected.double()).norm() / expected.double().norm())
+
+
+@pytest.mark.parametrize("heads", HEADS)
+@pytest.mark.parametrize("normed", [False, True])
+@pytest.mark.parametrize(("dtype", "limit"), [(torch.float32, 1e-6), (torch.bfloat16, 6e-3)])
+def test_rope_and_store(heads, normed, dtype, limit):
+    n_heads, n_kv, dim = heads
+    n = 37
+    rows = torch.randn(n, (n_heads + 2 * n_kv) * dim, device="cuda").to(dtype)
+    cos, sin = torch.randn(n, dim, device="cuda"), torch.randn(n, dim, device="cuda")
+    slots = torch.randperm(100, device="cuda")[:n]
+    norms = HeadNorms(*torch.rand(2, dim, device="cuda").to(dtype), 1e-6) if normed else None
+    pools = [torch.zeros(2, 100, n_kv, dim, device="cuda", dtype=dtype) for _ in range(2)]
+    query = rope_store(rows, cos, sin, slots, *pools[0], norms)
+    expected = rope_store_torch(rows, cos, sin, slots, *pools[1], norms)
+    assert off(query, expected) < limit
+    assert off(pools[0][0], pools[1][0]) < limit
+    assert torch.equal(pools[0][1], pools[1][1])
+
+
+def test_norms_and_gate():
+    x, r = torch.randn(2, 50, 4096, device="cuda").bfloat16()
+    w = torch.rand(4096, device="cuda").bfloat16()
+
+    def normed(rows: torch.Tensor) -> torch.Tensor:
+        wide = rows.double()
+        return wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5) * w.double()
+
+    assert off(rms_norm(x, w, 1e-5), normed(x)) < 4e-3
+    total = x.double() + r.double()
+    assert off(add_rms_norm(x.clone(), r, w, 1e-5), normed(total)) < 4e-3
+    assert off(r, total) < 4e-3
+    both = torch.randn(50, 2048, device="cuda").bfloat16()
+    gate, up = both.double().chunk(2, -1)
+    assert off(silu_mul(both), torch.nn.functional.silu(gate) * up) < 4e-3
+
+
+@needs_flash
+@pytest.mark.parametrize("heads", HEADS[:2])
+@pytest.mark.parametrize(
+    ("rows", "contexts"),
+    [([1] * 7, [3, 900, 17, 1, 64, 1200, 33]), ([1, 200, 1, 33], [50, 200, 900, 400])],
+)
+def test_paged_attention(heads, rows, contexts):
+    from nbsglang.kernels.paged import Heads, PagedAttention, Reads
+
+    n_heads, n_kv, dim = heads
+    paged = PagedAttention(Heads(n_heads, n_kv, dim, dim**-0.5), torch.bfloat16, torch.device("cuda"))
+    k_pool, v_pool = torch.randn(2, 5000, n_kv, dim, device="cuda").bfloat16()
+    rng = np.random.default_rng(0)
+    starts, at = (np.cumsum([0, *sizes]).astype(np.int32) for sizes in (contexts, rows))
+    slots = np.concatenate([rng.permutation(4999)[:n] + 1 for n in contexts]).astype(np.int32)
+    query = torch.randn(int(at[-1]), n_heads, dim, device="cuda").bfloat16()
+    reads = Reads(at, starts, slots)
+    paged.plan(reads)
+    found = paged.run(query, k_pool, v_pool)
+    for i, n in enumerate(contexts):
+        mine = torch.from_numpy(slots[starts[i] : starts[i + 1]].astype(np.int64)).cuda()
+        group = n_heads // n_kv
+        keys, values = (p[mine].double().transpose(0, 1).repeat_interleave(group, 0) for p in (k_pool, v_pool))
+        scores = query[at[i] : at[i + 1]].double().transpose(0, 1) @ keys.transpose(1, 2) * dim**-0.5
+        seen = torch.ones(rows[i], n, device="cuda").tril(n - rows[i]).bool()
+        weights = torch.softmax(scores.masked_fill(~seen, float("-inf")), -1)
+        assert off(found[at[i] : at[i + 1]], (weights @ values).transpose(0, 1)) < 6e-3
+    if rows == [1] * len(rows):
+        graph = paged.graph(len(rows), torch.from_numpy(np.pad(slots, (0, 100))).cuda())
+        graph.plan(reads)
+        assert torch.equal(graph.run(query, k_pool, v_pool), found)
