@@ -214,10 +214,10 @@ class StreamText(NamedTuple):
 
 
 class StreamRole(NamedTuple):
-    """The message of a role begins on the stream."""
+    """The message of a role begins on the stream; `role` is the program's own word."""
 
     stream: Word
-    role: Word
+    role: str
 
 
 class CallBegan(NamedTuple):

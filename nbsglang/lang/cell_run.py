@@ -6,7 +6,7 @@ Not here: what a program's run does (`conduct.py`), what it has made (`cell_resu
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -71,8 +71,7 @@ class CellRun:
         """The run of a state that has been begun by other means: in a batch, streaming, in a coroutine."""
         run = cls("", None, None)
         run._state, run._driver, run._log = state, state._run.driver, state._run.log
-        if state._run.over:
-            run._end()
+        run._look()
         return run
 
     # ----------------------------------------------------------------------------------------- running
@@ -166,6 +165,14 @@ class CellRun:
         self._settle()
         return Branch(self.state).messages()
 
+    def text_iter(self, name: str | None = None) -> Iterator[str]:
+        """The text of a variable, or of the whole prompt, piece by piece while it comes if run with `stream=True`."""
+        return self.state.text_iter(name)
+
+    def text_async_iter(self, name: str | None = None, return_meta_data: bool = False) -> AsyncIterator[Any]:
+        """The same for coroutines. With `return_meta_data` pairs of text and meta info, which is there in the last."""
+        return self.state.text_async_iter(name, return_meta_data)
+
     @property
     def tokens(self) -> tuple[int, ...]:
         """The ids of all tokens in the prompt that the model wrote, in order; empty if the backend gives no ids."""
@@ -249,11 +256,19 @@ class CellRun:
     def _end(self) -> None:
         if self._state is not None:
             retire(self._state)
+            if isinstance(self._state._run.failure, KeyboardInterrupt):  # reading the run later is no interrupt
+                self._state._run.failure = cancelled("the run was interrupted").error()
         if self._error is not None:
             self._traceback = without_our_frames(self._error).__traceback__
         self._call = self._options = self._start = None
         self._is_over = True
         self._signal.notify()
+
+    def _look(self) -> None:
+        """End it as soon as it is over, also if nobody ever asks: it holds the backend till then."""
+        if not self.done:
+            self.state._stream.signal.add(self._look)  # called once
+            _ = self.done  # it may have ended in between
 
     def _settle(self) -> None:
         if not self.done:

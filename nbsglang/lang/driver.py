@@ -283,6 +283,8 @@ class Driver:
 
     def _fail(self, stream: Stream, fault: Fault) -> None:
         """The stream does nothing more; the first fault stands."""
+        if stream.fault is None:
+            stream.whole = stream.idle
         stream.fault = stream.fault or fault
         stream.stop()
         self._cancel_calls(stream)
@@ -299,7 +301,7 @@ class Driver:
         if not stream.idle:  # ended by one thread while another still appended
             self._fail(stream, cancelled("the state has ended"))
         how = stream.ended
-        if stream.fault is not None:
+        if stream.fault is not None and not (stream.whole and not stream.raised):
             how = "cancelled" if issubclass(stream.fault.kind, Cancelled) and not stream.raised else "failed"
         stream.stop()
         self._cancel_calls(stream)  # prefix hints, if any

@@ -47,6 +47,7 @@ class Stream:
         "signal",
         "todo",
         "warm",
+        "whole",
     )
 
     def __init__(self, stream_id: str, run: Run, path: tuple[int, ...] = ()) -> None:
@@ -59,6 +60,7 @@ class Stream:
         self.n_done = 0
         self.scheduled = False  # the driver has been told of new ops
         self.ended = ""  # how, once nothing more may be appended
+        self.whole = False  # everything was done when it was stopped
         self.raised = False  # the Python of its program or branch ended with an error
         self.doing: Op | None = None
         self.fault: Fault | None = None

@@ -52,6 +52,8 @@ def typed(kind: object) -> Typed:
         return Typed(Constraint("regex", REGEX_FLOAT), float)
     if kind is bool:
         return Typed(Constraint("regex", REGEX_BOOL), _read_bool)
+    if kind is complex:  # pydantic has a schema for it, that of any string
+        raise UsageError("a generation cannot be complex: two floats say the same")
     if kind is datetime.date:
         return Typed(Constraint("regex", REGEX_DATE), datetime.date.fromisoformat)
     if get_origin(kind) is Annotated:

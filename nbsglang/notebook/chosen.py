@@ -94,7 +94,7 @@ def _temporary(backend: Backend, line: CellLine, cleanup: ExitStack) -> Backend:
     twin = type(engine)(
         engine.module,
         tokenizer=engine.tokenizer,
-        kv_tokens=line.budget,
+        kv_tokens=line.budget or int(engine.stats()["kv_tokens"]),
         caching=line.cache != "off",
         verify=False,  # the module has passed when it was loaded
         name=f"{engine.name}-{'uncached' if line.cache == 'off' else 'small'}",

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from nbsglang.errors import CellError, JoinError
+from nbsglang.lang.cell_errors import without_our_frames
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -34,6 +35,7 @@ def shown_to_user(shell: InteractiveShell, filename: str) -> Iterator[None]:
         yield
     except BaseException as error:
         if type(error).__name__ != "UsageError" or type(error).__module__ != "IPython.core.error":
+            without_our_frames(error)  # they hold the backend, and frames of the user's lead back to them
             for other in _chain(error):
                 other.__traceback__ = user_frames(other.__traceback__, filename)
             with suppress(AttributeError):  # an exception without a __dict__ is shown as usual

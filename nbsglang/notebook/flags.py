@@ -75,7 +75,8 @@ def parse_words(parser: argparse.ArgumentParser, words: list[str], whose: str) -
     for word in unknown:
         if word.startswith("-"):
             flag = word.partition("=")[0]
-            hint = did_you_mean(flag, flags_of(parser), f"; its flags are {' '.join(flags_of(parser))}")
+            there = " ".join(flags_of(parser))
+            hint = did_you_mean(flag, flags_of(parser), f"; its flags are {there}" if there else ": it takes none")
             raise UsageError(f"{whose} has no flag {flag}{hint}")
     if unknown:
         raise UsageError(f"{whose} cannot use {unknown[0]!r}: there is one word too many")

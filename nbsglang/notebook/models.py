@@ -41,16 +41,16 @@ def load_model(
     found = state.models.get(name)
     if found is not None and found.model == source and (options or {}) == found.options and _is_open(found.backend):
         return found
-    if found is not None:  # first, so that both need not fit
-        del state.models[name]
-        found.backend.close()
-        del found
+    del found
+    if name in state.models:  # first, so that both need not fit
+        _give_up(state, name)
     began = time.monotonic()
     with progress(state.shell, current.event_log(), f"loading {name}", quiet=quiet) as line:
         try:
             backend = load_backend(source, **(options or {}), **({"name": name} if name != model else {}))
         except (errors.UsageError, errors.ModelError) as error:
-            raise UsageError(f"{model} cannot be loaded: {error}") from None
+            why = str(error).removeprefix(f"{model} cannot be loaded: ")
+            raise UsageError(f"{model} cannot be loaded: {why}{_about_variable(state, model)}") from None
         line.end(f"{name} is loaded: {described(backend)}, {time.monotonic() - began:.1f} s")
     loaded = state.models[name] = Loaded(backend, source, dict(options or {}))
     if not _has_default():
@@ -58,16 +58,21 @@ def load_model(
     return loaded
 
 
-def free(state: State, names: list[str]) -> str:
-    """Close the engines of these names and forget errors that hold their tensors; what that gave back."""
-    before, on_device = process_bytes(), device_bytes()
+def memory_now() -> tuple[int, int | None]:
+    """Bytes of the process and on the GPU; None where nothing uses one."""
+    return process_bytes(), device_bytes()
+
+
+def free(state: State, names: list[str], before: tuple[int, int | None]) -> str:
+    """Close the engines of these names, forget errors that hold their tensors; what that has given back."""
     for name in names:
         state.models.pop(name).backend.close()
     forget_errors(state.shell)
     gc.collect()
-    parts = [f"process {shown_bytes(before)} → {shown_bytes(process_bytes())}"]
-    if on_device is not None:
-        parts.append(f"GPU {shown_bytes(on_device)} → {shown_bytes(device_bytes() or 0)}")
+    now = memory_now()
+    parts = [f"process {shown_bytes(before[0])} → {shown_bytes(now[0])}"]
+    if before[1] is not None:
+        parts.append(f"GPU {shown_bytes(before[1])} → {shown_bytes(now[1] or 0)}")
     what = f"{', '.join(names)} closed" if names else "no model is loaded"
     return f"{what}; memory: {', '.join(parts)}"
 
@@ -86,6 +91,24 @@ def _module_in(state: State, model: str) -> object:
     """The value of a variable that is named like the model and holds a module; else the name."""
     value = state.shell.user_ns.get(model)
     return value if callable(getattr(value, "parameters", None)) else model
+
+
+def _give_up(state: State, name: str) -> None:
+    """Close a model whose name another one gets. Raises UsageError while a run in the background may use it."""
+    if state.running() and _is_open(state.models[name].backend):
+        raise UsageError(f"{name} is loaded already, and a run in the background may use it: `%sgl cancel` ends it")
+    state.models.pop(name).backend.close()
+    forget_errors(state.shell)
+    gc.collect()  # modules are in cycles
+
+
+def _about_variable(state: State, model: str) -> str:
+    """What a variable of that name holds, if there is one and it was no module: it may have been meant."""
+    if model not in state.shell.user_ns or _module_in(state, model) is not model:
+        return ""
+    value = state.shell.user_ns[model]
+    use = f"; a backend is used with %%sgl --backend {model}" if callable(getattr(value, "submit", None)) else ""
+    return f". The variable {model} holds a {type(value).__name__}, no module of a model{use}"
 
 
 def _is_open(backend: Backend) -> bool:

@@ -49,6 +49,12 @@ class ProgressLine:
         if self._handle is None and not self._quiet:
             print(text)
 
+    def fail(self, text: str) -> None:
+        """Show it as the last word where there is a line; the error follows."""
+        with self._lock:
+            self._ended = True
+            self._show(text)
+
     def _show(self, text: str) -> None:
         if self._handle is not None and text != self._shown:
             self._shown = text
@@ -64,6 +70,9 @@ def progress(shell: InteractiveShell, log: EventLog, text: str, *, quiet: bool) 
     thread.start()
     try:
         yield line
+    except BaseException as error:
+        line.fail(f"{text}: {'interrupted' if isinstance(error, KeyboardInterrupt) else 'failed'}")
+        raise
     finally:
         over.set()
         thread.join()

@@ -71,7 +71,11 @@ def _run(state: State, line: CellLine, cell: Cell, model: str) -> CellRun | None
             state.running().append(run)
             _close_later(run, line, cleanup.pop_all())
             return None if line.out else run
-        with _interrupts_noted(run, log, backend, line), _view(state.shell, run, log, backend, line):
+        with (
+            _kept_if_it_fails(state.shell, line, start),
+            _interrupts_noted(run, log, backend, line),
+            _view(state.shell, run, log, backend, line),
+        ):
             run.execute()
     return _value(state.shell, run, line)
 
@@ -91,12 +95,23 @@ def _start(state: State, name: str) -> CellRun | ProgramState:
     namespace = state.shell.user_ns
     found = namespace.get(name)
     if isinstance(found, CellRun | ProgramState):
+        _check_start(name, found)
         return found
     runs = [key for key, value in namespace.items() if not key.startswith("_") and _is_run(value)]
     if name in namespace:
         raise UsageError(f"--from needs a variable with a finished run; {name} holds a {type(found).__name__}")
     hint = did_you_mean(name, runs, f"; there are {', '.join(runs)}" if runs else "; name a run with -o first")
     raise UsageError(f"--from: there is no variable {name!r}{hint}")
+
+
+def _check_start(name: str, found: CellRun | ProgramState) -> None:
+    """Raise UsageError for a run that still runs, and for one that has failed: its own error would look like ours."""
+    if isinstance(found, CellRun) and not found.done:
+        raise UsageError(f"--from: the run in {name} is not over; {name}.wait() waits for it")
+    error = found.error if isinstance(found, CellRun) else None
+    if error is not None:
+        what = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(": ")
+        raise UsageError(f"--from: the run in {name} has failed, so run its cell again first ({what})")
 
 
 def _is_run(value: object) -> bool:
@@ -125,6 +140,18 @@ def _interrupts_noted(run: CellRun, log: EventLog, backend: Backend, line: CellL
         n = _n_cancelled(e.body for e in log.since(began) if e.source == run.source)
         kept = "; the cache is kept" if is_engine(backend) and not line.has_own_engine else ""
         print(f"interrupted: {n} call{'' if n == 1 else 's'} cancelled{kept}")
+        raise
+
+
+@contextmanager
+def _kept_if_it_fails(shell: InteractiveShell, line: CellLine, start: CellRun | ProgramState | None) -> Iterator[None]:
+    """With `--from chat -o chat` a run that fails does not take the place of the chat."""
+    try:
+        yield
+    except BaseException:
+        if start is not None and line.out == line.start:
+            shell.user_ns[line.out] = start
+            print(f"{line.out} still holds the run that this one started from")
         raise
 
 

@@ -8,6 +8,8 @@ Not here: compiling (`lang/cell.py`), showing what failed (`failures.py`).
 
 from __future__ import annotations
 
+import linecache
+import os
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,7 +36,24 @@ def cell_source(shell: InteractiveShell, raw_cell: str, line: str, body: str) ->
     whole = raw_cell.rstrip()
     n_above = whole[: len(whole) - len(end)].count("\n")
     filename = shell.compile.cache(whole + "\n", _number(shell), raw_code=raw_cell)
-    return CellSource(_python(shell, body), filename, n_above + 1)
+    return CellSource(_python(shell, body), _name_to_show(shell, filename), n_above + 1)
+
+
+def _name_to_show(shell: InteractiveShell, filename: str) -> str:
+    """The name of the cell's text under which tracebacks can show it, and which other errors tell.
+
+    A kernel names cells like files, which are on the disk only while its debugger is on. IPython 9 takes a missing
+    `.py` for one too long to look at, and shows the first lines of a function for the one that failed.
+    """
+    if not filename.endswith(".py") or os.path.exists(filename):
+        return filename
+    number = shell.compile._filename_map[filename]
+    name = f"Cell In[{number}]"
+    if linecache.getlines(name) not in ([], linecache.getlines(filename)):  # code of one cell runs several of ours
+        name = filename.removesuffix(".py") + ".sgl"
+    linecache.cache[name] = linecache.cache[filename]
+    shell.compile._filename_map[name] = number
+    return name
 
 
 def _python(shell: InteractiveShell, body: str) -> str:

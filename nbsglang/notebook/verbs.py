@@ -5,6 +5,7 @@ Not here: what they know about memory, models and the machine (`models.py`, `mem
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from nbsglang import current, errors
 from nbsglang.calls import Backend
 from nbsglang.notebook import doctor, models, status
 from nbsglang.notebook.chosen import backend_named, flush, is_engine
+from nbsglang.notebook.failures import shown_to_user
 from nbsglang.notebook.flags import parse_words, words_of
 from nbsglang.notebook.nearest import did_you_mean
 from nbsglang.notebook.state import State
@@ -61,11 +63,21 @@ def _load(state: State, given: Any) -> None:
         options["allow_pickle"] = True
     if given.tokenizer:
         options["tokenizer"] = state.shell.user_ns.get(given.tokenizer, given.tokenizer)
-    before = state.models.get(given.name or given.model)
-    loaded = models.load_model(state, given.model, given.name or "", options=options)
+    before = _held_loosely(state, given.name or given.model)
+    try:
+        loaded = models.load_model(state, given.model, given.name or "", options=options)
+    except KeyboardInterrupt:
+        with shown_to_user(state.shell, ""):  # a hundred lines of other libraries help nobody
+            raise
     current.set_default_backend(loaded.backend)
-    if before is loaded:
+    if before() is loaded.backend:
         print(f"{given.name or given.model} is loaded already: {models.described(loaded.backend)}")
+
+
+def _held_loosely(state: State, name: str) -> Callable[[], Backend | None]:
+    """What gives the backend of that name as long as it is there: a variable would keep two models in memory."""
+    found = state.models.get(name)
+    return (lambda: None) if found is None else weakref.ref(found.backend)
 
 
 def _status(state: State, given: Any) -> None:
@@ -85,17 +97,19 @@ def _reset(state: State, given: Any) -> None:
 def _free(state: State, given: Any) -> None:
     running = state.running()
     if running:
-        raise UsageError(f"{len(running)} runs in the background still use models: `%sgl cancel` ends them")
+        still = "1 run in the background still uses" if len(running) == 1 else f"{len(running)} runs still use"
+        raise UsageError(f"{still} models: `%sgl cancel` ends {'it' if len(running) == 1 else 'them'}")
     if given.name and given.name not in state.models:
         backend_named(state, given.name).close()
     names = [given.name] if given.name in state.models else [] if given.name else list(state.models)
+    before = models.memory_now()
     if not given.name:
         _close_default()
-    print(models.free(state, names))
+    print(models.free(state, names, before))
 
 
 def _close_default() -> None:
-    """Apart from what measures the memory: a variable would keep the engine."""
+    """A function of its own: a variable would keep the engine while the memory is measured."""
     default = _default()
     if default is not None and is_engine(default):
         default.close()

@@ -46,12 +46,15 @@ _SHARED = re.compile(r' (?:font-family|font-size|text-anchor|id|class)="[^"]*"| 
 _NUMBER = re.compile(r"(\d\.\d)\d+")
 
 
-def tree_dot(view: View, marks: Marks | None = None, limit: int = MAX_NODES) -> str:
-    """The tree as graphviz source, left to right, in at most `limit` nodes; marks are those of the latest step."""
+def tree_dot(view: View, marks: Marks | None = None, limit: int = MAX_NODES, *, calm: int | None = None) -> str:
+    """The tree as graphviz source, left to right, in at most `limit` nodes; marks are those of the latest step.
+
+    `calm` is that of `pruned`.
+    """
     marks = marks or view.marks
     graph = Digraph(graph_attr=_GRAPH, node_attr=_NODE, edge_attr=_EDGE)
     graph.node("n0", "root")
-    for drawn in pruned(view, marks, limit):
+    for drawn in pruned(view, marks, limit, calm):
         if drawn.node is None:
             _add_fold(graph, drawn)
         else:

@@ -32,9 +32,9 @@ class _Box(NamedTuple):
     n_rows: int
 
 
-def icicle_svg(view: View, marks: Marks) -> str:
+def icicle_svg(view: View, marks: Marks, calm: int | None = None) -> str:
     """The tree, left to right as a prompt reads."""
-    boxes, n_rows, n_columns = _layout(pruned(view, marks, MAX_NODES))
+    boxes, n_rows, n_columns = _layout(pruned(view, marks, MAX_NODES, calm))
     scale = _WIDTH / max(n_columns, 1)
     height = max(n_rows, 1) * _ROW
     parts = [

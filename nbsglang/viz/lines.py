@@ -43,7 +43,7 @@ def streams_text(scene: Scene, width: int = 100) -> str:
 def tree_text(scene: Scene, width: int = 100) -> str:
     """The radix tree, a node a line."""
     rows = [tree_title(scene)]
-    for drawn in pruned(scene.view, scene.marks, MAX_NODES):
+    for drawn in pruned(scene.view, scene.marks, MAX_NODES, scene.calm):
         indent = "  " * (drawn.depth + 1)
         if drawn.node is None:
             rows.append(f"{indent}… {drawn.words}")

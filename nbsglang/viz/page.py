@@ -37,8 +37,8 @@ _FAINT = "opacity:.75"
 
 
 def page(title: str, *sections: str) -> str:
-    """A frame around sections, which are HTML already; `title` too."""
-    return f'<div style="{_FRAME}">{title}{"".join(sections)}</div>'
+    """A frame around sections, which are HTML already; `title` too. Its class keeps MathJax off: $1 is no maths."""
+    return f'<div class="tex2jax_ignore mathjax_ignore" style="{_FRAME}">{title}{"".join(sections)}</div>'
 
 
 def head_html(scene: Scene) -> str:
@@ -82,9 +82,10 @@ def tree_html(scene: Scene) -> str:
         f'<span style="white-space:nowrap"><b style="color:{mark.colour}">{mark.sign}</b> {mark.word}</span>'
         for mark in LEGEND
     )
-    svg = dot_svg(tree_dot(scene.view, scene.marks)) if scene.view.nodes or scene.marks.evicted else None
+    is_empty = not scene.view.nodes and not scene.marks.evicted
+    svg = None if is_empty else dot_svg(tree_dot(scene.view, scene.marks, calm=scene.calm))
     locked = f"{'double' if svg else 'thick'} border: locked"
-    svg = svg or icicle_svg(scene.view, scene.marks)
+    svg = svg or icicle_svg(scene.view, scene.marks, scene.calm)
     legend += f" · {locked}" + (f" · {SPECIAL} special token" if SPECIAL in svg else "")
     data = base64.b64encode(svg.encode("utf-8", errors="replace")).decode()
     wide = _width_of(svg)

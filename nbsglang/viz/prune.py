@@ -1,6 +1,7 @@
 """Which nodes of a radix tree are drawn: all of a small tree; of a large one those that matter, the rest folded.
 
-What matters is what is marked, then what holds more tokens.
+What matters is what is marked, then what holds more tokens. Below a cell a tree is soon large, and only what is marked
+is drawn then: what other cells have left in the cache would hide what this one has done.
 
 Not here: drawing (`dot.py`, `icicle.py`, `terminal.py`).
 """
@@ -39,11 +40,14 @@ class _Below(NamedTuple):
     n_marked: int
 
 
-def pruned(view: View, marks: Marks, limit: int) -> list[Drawn]:
-    """At most `limit` things to draw (at least one where there is a node), each after its parent, oldest first."""
+def pruned(view: View, marks: Marks, limit: int, calm: int | None = None) -> list[Drawn]:
+    """At most `limit` things to draw (at least one where there is a node), each after its parent, oldest first.
+
+    Of a tree with more than `calm` nodes, nodes with no mark in or below them are not drawn.
+    """
     below = _children(view, marks)
     sizes = _sizes(below, marks)
-    kept = _kept(below, sizes, limit)
+    kept = _kept(below, sizes, limit, calm)
     drawn: list[Drawn] = []
     stack = _at(0, 0, below, kept, sizes)
     while stack:
@@ -87,9 +91,9 @@ def _sizes(below: dict[int, list[Node]], marks: Marks) -> dict[int, _Below]:
     return sizes
 
 
-def _kept(below: dict[int, list[Node]], sizes: dict[int, _Below], limit: int) -> set[int]:
+def _kept(below: dict[int, list[Node]], sizes: dict[int, _Below], limit: int, calm: int | None) -> set[int]:
     """The nodes to draw: from the root down, the weightiest first, while they and the folds fit."""
-    if len(sizes) <= limit:
+    if len(sizes) <= (limit if calm is None else min(calm, limit)):
         return set(sizes)
     kept: set[int] = set()
     heap: list[tuple[int, int, int, int]] = []
@@ -103,10 +107,10 @@ def _kept(below: dict[int, list[Node]], sizes: dict[int, _Below], limit: int) ->
     left = {0: offer(0)}
     n_folds = 1
     while heap:
-        *_, node, parent = heapq.heappop(heap)
+        rank, _, node, parent = heapq.heappop(heap)
         n_children = len(below.get(node, []))
         after = n_folds - (left[parent] == 1) + (n_children > 0)
-        if len(kept) + 1 + after > limit:
+        if len(kept) + 1 + after > limit or (calm is not None and not rank):
             break
         kept.add(node)
         left[parent] -= 1

@@ -13,6 +13,7 @@ from nbsglang.viz.marks import Marks
 from nbsglang.viz.state import Part, StreamView
 
 Stats = Mapping[str, float | None]
+_CALM = 24
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class Scene:
     state: str = "running"
     seconds: float | None = None
     stats: Stats = field(default_factory=dict)
+
+    @property
+    def calm(self) -> int | None:
+        """Below a run: how many nodes the tree may have before those that the run has not touched are folded."""
+        return _CALM if self.state else None
 
     @classmethod
     def of_engine(cls, view: View, title: str = "") -> Scene:

@@ -55,7 +55,7 @@ def tree_rich(scene: Scene, width: int = 100, height: int | None = None) -> Tree
     limit = _MAX_NODES if height is None else max(2, height // 3)
     root = Tree(Text(tree_title(scene)), guide_style="dim")
     branches = {0: root}
-    for drawn in pruned(scene.view, scene.marks, limit):
+    for drawn in pruned(scene.view, scene.marks, limit, scene.calm):
         if drawn.node is None:
             branches[drawn.parent].add(Text(f"… {drawn.words}", style="dim"))
             continue

@@ -8,6 +8,7 @@ from typing import Any
 import pydantic
 import pytest
 
+from nbsglang.errors import UsageError
 from nbsglang.lang.types import typed
 
 
@@ -41,6 +42,11 @@ def test_objects_have_the_keys_of_their_type_and_no_others() -> None:
 
 def test_a_type_may_leave_them_open() -> None:
     assert schema(Open)["additionalProperties"] is True
+
+
+def test_what_no_text_is_constrained_to_is_refused() -> None:
+    with pytest.raises(UsageError, match="complex"):
+        typed(complex)
 
 
 @pytest.mark.parametrize("kind", [list[int], dict[str, int]])

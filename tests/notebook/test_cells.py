@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 from typing import Any
 
 import pytest
@@ -87,6 +89,64 @@ def test_from_goes_on_where_a_run_ended(notebook: Notebook) -> None:
     assert "did you mean r1?" in notebook.usage_error("%%sgl --from r2\n'x'") or True
     assert "holds a MockBackend" in notebook.usage_error("%%sgl --from mock\n'x'")
     assert "there is no variable 'zzzz'; there are r0, r1" in notebook.usage_error("%%sgl --from zzzz\n'x'")
+
+
+def test_a_run_that_failed_is_no_start(notebook: Notebook) -> None:
+    notebook.run("%%sgl bad\n'x'\n1/0")
+    message = notebook.usage_error("%%sgl --from bad\n'y'")
+    assert (
+        message
+        == "--from: the run in bad has failed, so run its cell again first (ZeroDivisionError: division by zero)"
+    )
+    notebook.names["slow"] = sgl.MockBackend("late", delay=30)
+    notebook.good("%%sgl late -b --backend slow\n'x'\na = gen()")
+    assert "late.wait() waits for it" in notebook.usage_error("%%sgl --from late\n'y'")
+    notebook.good("%sgl cancel")
+
+
+def test_a_chat_outlives_a_cell_that_fails(notebook: Notebook) -> None:
+    notebook.good("%%sgl chat\n'begin '\na = gen()")
+    ran = notebook.run("%%sgl chat --from chat\n' then '\nnonsense")
+    assert type(ran.error) is NameError
+    assert "chat still holds the run that this one started from" in ran.out
+    notebook.good("%%sgl chat --from chat\n' then '\nb = gen()")
+    assert notebook.names["chat"].text == "begin one then two"
+
+
+def test_an_interrupted_run_can_be_looked_at(notebook: Notebook) -> None:
+    ran = notebook.run("%%sgl r\n'x'\na = gen()\nraise KeyboardInterrupt")
+    assert isinstance(ran.error, KeyboardInterrupt)
+    run = notebook.names["r"]
+    assert isinstance(run.error, KeyboardInterrupt)
+    with pytest.raises(Cancelled, match="the run was interrupted"):
+        _ = run.text
+
+
+def test_a_program_of_a_cell_streams_and_lets_go_of_its_backend(notebook: Notebook) -> None:
+    notebook.good("%%sgl judge(essay)\nf'{essay}: '\na = gen()")
+    backend = sgl.MockBackend("one two")
+    run = notebook.names["judge"].run("x", stream=True, backend=backend)
+    assert "".join(run.text_iter("a")) == "one two"
+    gone = weakref.ref(backend)
+    del backend
+    until = time.monotonic() + 5
+    while gone() is not None and time.monotonic() < until:  # nobody asks the run whether it is done
+        gc.collect()
+        time.sleep(0.02)
+    assert gone() is None
+    assert run.text == "x: one two"
+
+
+def test_a_failed_run_lets_go_of_its_backend(notebook: Notebook) -> None:
+    notebook.names["other"] = other = sgl.MockBackend("one")
+    notebook.run("%%sgl r --backend other\n'x'\na = gen()\nf'{a}'\n1/0")
+    notebook.good("x = 1")
+    gone = weakref.ref(other)
+    del other, notebook.names["other"]
+    notebook.good("%sgl free")
+    gc.collect()
+    assert gone() is None
+    assert isinstance(notebook.names["r"].error, ZeroDivisionError)
 
 
 def test_a_backend_by_its_variable(notebook: Notebook) -> None:

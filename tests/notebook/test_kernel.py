@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import time
 from collections.abc import Iterator
@@ -215,6 +216,16 @@ def test_a_failing_cell_is_marked(kernel: Kernel) -> None:
     assert (reply["status"], reply["ename"]) == ("error", "CellError")
     reply, _ = kernel.run("%%sgl --sed 1\n'x'")
     assert (reply["status"], reply["ename"]) == ("error", "UsageError")
+
+
+def test_an_error_shows_the_lines_that_failed(kernel: Kernel) -> None:
+    kernel.good("%colors nocolor")
+    body = "\n'x'\nfor k in fork(2):\n    if k:\n        c = 1 // 0\n    a = gen('a')"
+    reply, _ = kernel.run("%%sgl" + body)
+    shown = "\n".join(reply["traceback"])
+    assert re.search(r"-> 5 +c = 1 // 0", shown), shown
+    assert "----> 3 for k in fork(2):" in shown, shown
+    assert "run_cell_magic" not in shown
 
 
 def test_the_front_end_gets_completions(kernel: Kernel) -> None:

@@ -34,6 +34,7 @@ CELL = "'The capital of France is'\na = gen(max_tokens=4)"
         ("load x --kv-tokens many", "invalid int value"),
         ("load x --policy first", "invalid choice"),
         ("status now", "cannot use 'now'"),
+        ("status -v", "has no flag -v: it takes none"),
         ("tree", "needs a model in this process"),
         ("tree nothing", "there is no backend 'nothing'"),
         ("reset nothing", "there is no backend 'nothing'"),
@@ -43,6 +44,15 @@ CELL = "'The capital of France is'\na = gen(max_tokens=4)"
 )
 def test_lines_that_mean_nothing(notebook: Notebook, line: str, part: str) -> None:
     assert part in notebook.usage_error(f"%sgl {line}")
+
+
+def test_a_variable_that_is_no_model_is_named(notebook: Notebook) -> None:
+    assert "mock holds a MockBackend, no module" in notebook.usage_error("%sgl load mock")
+    assert "used with %%sgl --backend mock" in notebook.usage_error("%%sgl -m mock\n'x'")
+    notebook.names["path"] = "/nowhere"
+    assert "The variable path holds a str" in notebook.usage_error("%sgl load path")
+    notebook.names["module"] = tiny_model("llama")
+    assert "The variable" not in notebook.usage_error("%sgl load module --tokenizer nowhere")
 
 
 def test_verbs_without_a_model(notebook: Notebook) -> None:
@@ -182,6 +192,22 @@ def test_another_cell_that_names_the_model_reuses_it(notebook: Notebook, tiny: A
     notebook.good("%sgl load module --as mine --tokenizer words --kv-tokens 301")
     assert current.default_backend() is not engine
     assert current.default_backend().stats()["kv_tokens"] == 301
+
+
+def test_a_model_is_not_replaced_under_a_run(notebook: Notebook, tiny: Any) -> None:
+    again = "%sgl load module --as mine --tokenizer words --kv-tokens 301"
+    notebook.good("%%sgl r -b\n'x'\na = gen(max_tokens=250)")
+    assert "a run in the background may use it" in notebook.usage_error(again)
+    assert notebook.usage_error("%sgl free").startswith("1 run in the background still uses models")
+    notebook.good("%sgl cancel")
+    while not notebook.names["r"].done:
+        time.sleep(0.02)
+    engine = weakref.ref(current.default_backend())
+    alive: list[bool] = []
+    notebook.names["module"].register_forward_pre_hook(lambda *_: alive.append(engine() is not None))
+    notebook.good(again)
+    assert alive, "loading checks the module"
+    assert not any(alive), "two models may not fit"
 
 
 def test_an_engine_for_one_background_cell_is_closed_after_it(notebook: Notebook, tiny: Any) -> None:

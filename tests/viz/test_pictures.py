@@ -19,6 +19,7 @@ from nbsglang.viz.dot import dot_svg, tree_dot
 from nbsglang.viz.fold import View, fold
 from nbsglang.viz.gallery import Gallery, Section
 from nbsglang.viz.icicle import icicle_svg
+from nbsglang.viz.lines import tree_text
 from nbsglang.viz.numbers import engine_figures, line, run_figures
 from nbsglang.viz.picture import status_display, tree_display
 from nbsglang.viz.prune import pruned
@@ -232,6 +233,24 @@ def test_what_is_marked_is_rather_drawn() -> None:
     assert "+2996 nodes, 3.0k tokens" in {d.words for d in drawn if d.node is None}
 
 
+def test_a_run_is_drawn_without_what_it_has_not_touched() -> None:
+    view = trees()[2]
+    view.marks.clear()
+    for node in range(2000, 2050):
+        view.marks.hit(node)
+    drawn = {d.node.id for d in pruned(view, view.marks, 200, 24) if d.node}
+    assert drawn >= set(range(2000, 2050))
+    assert all(view.marks.hits.keys() & {n, *_below(view, n)} for n in drawn)
+    view.marks.clear()
+    assert [d.n_nodes for d in pruned(view, view.marks, 200, 24) if d.node is None] == [3000]
+    shown = tree_text(Scene(view, marks=view.marks))
+    assert len(shown.splitlines()) == 2 < len(tree_text(Scene.of_engine(view)).splitlines())
+
+
+def _below(view: View, node: int) -> list[int]:
+    return [n for child in view.children().get(node, []) for n in (child.id, *_below(view, child.id))]
+
+
 def test_a_log_that_makes_no_tree_is_drawn_all_the_same() -> None:
     view = fold(events_of(*[NodeAdded(n, max(0, n - 1), (n,), n, 0) for n in range(1, 9)]))
     view.marks.evicted = {n: view.nodes[n] for n in (3, 4)} | {20: view.nodes[8]}
@@ -239,6 +258,10 @@ def test_a_log_that_makes_no_tree_is_drawn_all_the_same() -> None:
     assert pruned(view, view.marks, 100) == []
     assert icicle_svg(view, view.marks)
     assert tree_dot(view)
+
+
+def test_front_ends_take_no_text_for_maths() -> None:
+    assert 'class="tex2jax_ignore' in Gallery(ALL).html(Scene(View()))  # JupyterLab typesets $...$ in HTML
 
 
 def test_empty_pictures() -> None:
