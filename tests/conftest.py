@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,11 @@ def _need_default_model() -> Path:
     if os.environ.get("CI"):  # there, a skipped test would be a test that nobody misses
         pytest.fail(f"needs the default model: {found}", pytrace=False)
     pytest.skip(f"needs the default model: {found}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Interrupts work: a shell that starts pytest in the background lets it ignore them, and so do its kernels."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,6 +1,6 @@
 """What the workloads took elsewhere and are to take here, in seconds, on the reference machine.
 
-Source: the design's page on the GPU (`7-gpu.md`), measured on one NVIDIA H200 with a model of Llama-3.1-8B's shape in
+Source: measured when the project was designed, on one NVIDIA H200 with a model of Llama-3.1-8B's shape in
 bfloat16 with random weights: the peers at their defaults with prefix caching on, warmed up once with other tokens;
 the floors from its measured memory bandwidth and matrix rate, with each shared prefix computed and read once. The
 peers' select4 makes one token after each choice instead of scoring it, which favours them.

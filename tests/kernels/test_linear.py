@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -49,5 +51,6 @@ def test_rows_that_are_not_contiguous():
         assert torch.allclose(linear(x, weight), x @ weight.t(), atol=1e-5)
 
 
-def test_it_is_used_where_torch_has_it():
-    assert works() == hasattr(torch.ops.mkldnn, "_linear_pointwise")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other machines may lack the operator")
+def test_it_is_used_on_this_machine():
+    assert works()
