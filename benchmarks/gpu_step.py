@@ -11,16 +11,15 @@ import argparse
 import json
 import statistics
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
-from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from benchmarks.gpu.alphabet import tokenizer
+from benchmarks.gpu.shapes import SHAPES, random_model
 from nbsglang.calls import SamplingParams
 from nbsglang.engine.batch import pack
 from nbsglang.engine.config import Config
@@ -33,29 +32,6 @@ from nbsglang.engine.scheduler import Limits
 from nbsglang.engine.tokenizer import Tokenizer
 
 GOALS = {1: 4.6, 16: 5.5, 64: 7.2, 256: 15.0}  # ms
-
-
-def llama8b(n_layers: int = 32, device: str = "cuda") -> LlamaForCausalLM:
-    """Random bfloat16 weights in the shape of Llama-3.1-8B, made on the device."""
-    config = LlamaConfig(
-        hidden_size=4096,
-        intermediate_size=14336,
-        num_hidden_layers=n_layers,
-        num_attention_heads=32,
-        num_key_value_heads=8,
-        vocab_size=128256,
-        max_position_embeddings=131072,
-        rope_theta=500000.0,
-        dtype="bfloat16",
-    )
-    with torch.device("meta"):
-        module = LlamaForCausalLM(config).to(torch.bfloat16)
-    module.to_empty(device=device)
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            parameter.fill_(1.0) if "norm" in name else parameter.normal_(std=0.02)
-    module.model.rotary_emb = LlamaRotaryEmbedding(config).to(device)
-    return module.eval()
 
 
 def requests(n: int, n_context: int, n_new: int, n_vocab: int, rng: np.random.Generator, at: int = 1) -> list[Request]:
@@ -150,7 +126,7 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="without fused layers and graphs")
     given = parser.parse_args()
     began = time.perf_counter()
-    module = llama8b(given.layers)
+    module = random_model(replace(SHAPES["llama8b"], layers=given.layers), "cuda")
     torch.cuda.synchronize()
     made = time.perf_counter()
     model = Model(module, "llama8b", fuse=not given.plain, n_captured=256)
