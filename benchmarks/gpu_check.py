@@ -113,7 +113,7 @@ def check_own_forward() -> dict[str, Any]:
         before = loaded.module(ids, use_cache=False).logits
         with Engine(loaded.module, tokenizer=loaded.tokenizer, kv_tokens=2000) as engine:
             engine.generate("Hello", max_tokens=8, temperature=0)
-            is_fused = engine._model.flat
+            is_fused = engine._model.is_fused
             beside = loaded.module(ids, use_cache=False).logits
         after = loaded.module(ids, use_cache=False).logits
     return {"fused": is_fused, "equal_beside": bool(before.equal(beside)), "equal_after": bool(before.equal(after))}

@@ -54,7 +54,7 @@ def decode(model: Model, pool: KVPool, n: int, n_context: int, n_steps: int = 30
     walls, devices, packs = [], [], []
     for step in range(n_steps + 6):
         began = time.perf_counter()
-        batch = pack(work, flat=model.flat)
+        batch = pack(work, model.n_long)
         packed = time.perf_counter()
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
@@ -83,7 +83,7 @@ def prefill(model: Model, pool: KVPool, n: int, n_tokens: int, n_runs: int = 5) 
     n_weights = sum(p.numel() for p in model.module.parameters()) - 2 * model.n_vocab * 4096
     seconds = []
     for _ in range(n_runs + 2):
-        batch = pack(requests(n, 0, n_tokens, model.n_vocab, np.random.default_rng(1)), flat=model.flat)
+        batch = pack(requests(n, 0, n_tokens, model.n_vocab, np.random.default_rng(1)), model.n_long)
         torch.cuda.synchronize()
         began = time.perf_counter()
         model.run(batch, pool)
@@ -106,6 +106,7 @@ def loop(model: Model, n: int, n_context: int, n_new: int = 40) -> dict[str, flo
         core.submit(Request(i, str(i), row, n_context, n_context - 1, n_new, params, 0))
     for _ in range(6):
         core.step()
+        model.between_steps()
     before, n_before, began = asdict(core.totals), core.totals.steps, time.perf_counter()
     while core.has_work:
         core.step()
@@ -133,7 +134,8 @@ def main() -> None:
     pool = KVPool(model.shapes, 256 * 1200, model.dtype, model.device)
     torch.cuda.synchronize()
     ready = time.perf_counter()
-    result: dict[str, Any] = {"made_s": round(made - began, 2), "engine_s": round(ready - made, 2), "flat": model.flat}
+    result: dict[str, Any] = {"made_s": round(made - began, 2), "engine_s": round(ready - made, 2)}
+    result["fused"] = model.is_fused
     result["decode"] = {n: decode(model, pool, n, 1024) for n in GOALS}
     result["loop"] = {n: loop(model, n, 1024) for n in GOALS}
     result["prefill"] = prefill(model, pool, 8, 1024)

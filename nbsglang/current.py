@@ -1,15 +1,19 @@
-"""The process-wide defaults: the backend and the event log that programs use when none is named.
+"""The process-wide defaults: the backend and the event log that programs use when none is named; and how often Python
+switches threads while a device waits for one of ours.
 
 The one module of nbsglang with a changing global, and the only place to look for hidden state.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 
 from nbsglang.calls import Backend
 from nbsglang.errors import UsageError
 from nbsglang.events import EventLog
+
+_SWITCH_S = 0.0005
 
 
 class _Current:
@@ -18,6 +22,8 @@ class _Current:
         self.backend: Backend | None = None
         self.log = EventLog()
         self.verbosity = 0
+        self.n_hurried = 0  # threads that a device waits for
+        self.switch_s = 0.0  # what Python did before
 
 
 _current = _Current()
@@ -60,3 +66,24 @@ def verbosity() -> int:
 def set_verbosity(value: int) -> None:
     """See `verbosity`; programs set it as `nbsglang.global_config.verbosity`."""
     _current.verbosity = value
+
+
+def hurry() -> None:
+    """Let Python switch threads every half millisecond until `relax`, which the caller owes.
+
+    A thread that launches hundreds of kernels gives Python's lock up at each of them. With the usual 5 ms, a cell that
+    computes would hold each launch up for so long, and the device would wait.
+    """
+    with _current.lock:
+        _current.n_hurried += 1
+        if _current.n_hurried == 1:
+            _current.switch_s = sys.getswitchinterval()
+            sys.setswitchinterval(min(_SWITCH_S, _current.switch_s))
+
+
+def relax() -> None:
+    """Undo one `hurry`."""
+    with _current.lock:
+        _current.n_hurried -= 1
+        if _current.n_hurried == 0:
+            sys.setswitchinterval(_current.switch_s)

@@ -10,14 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 
 from nbsglang.engine.batch import Batch, Work
+from nbsglang.engine.host_copy import to_device
 from nbsglang.engine.pool import KVPool, LayerShape
 from nbsglang.kernels.attention import HIDDEN, Part, attention
+from nbsglang.kernels.spans import SpanForm, plan_spans
+from nbsglang.kernels.spans_torch import TorchSpans
+
+if TYPE_CHECKING:
+    from nbsglang.kernels.spans_runner import SpanAttention
 
 NAME = "nbsglang"  # of our function in transformers' AttentionInterface
 
@@ -73,7 +80,7 @@ class Probe:
 
     def __init__(self) -> None:
         self.shapes: list[tuple[int, LayerShape]] = []
-        self.forms: set[tuple[int, float, bool]] = set()  # query heads, factor, whether nothing else is asked
+        self.forms: set[tuple[int, float, int | None, float | None, bool]] = set()  # heads; as Form; if there are sinks
 
     def attend(
         self,
@@ -84,8 +91,7 @@ class Probe:
         form: Form,
     ) -> torch.Tensor:
         """Note the shapes; the result has the right shape and no meaning."""
-        plain = form.window is None and form.softcap is None and form.sinks is None
-        self.forms.add((query.shape[0], form.scale, plain))
+        self.forms.add((query.shape[0], form.scale, form.window, form.softcap, form.sinks is not None))
         self.shapes.append((layer, LayerShape(key.shape[0], key.shape[2], value.shape[2])))
         return value.repeat_interleave(query.shape[0] // value.shape[0], dim=0)
 
@@ -97,17 +103,26 @@ class Abandoned(Exception):
 class Forward:
     """One batch on the device: writes each layer's new keys and values to the pool, then attends.
 
-    `wanted` is asked before each layer; when it says no, the pass ends with Abandoned.
+    `wanted` is asked before each layer; when it says no, the pass ends with Abandoned. `kept` are the attentions of
+    earlier steps of this model, whose buffers are used again.
     """
 
-    def __init__(self, batch: Batch, pool: KVPool, wanted: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        batch: Batch,
+        pool: KVPool,
+        wanted: Callable[[], bool] = lambda: True,
+        kept: dict[SpanForm, SpanAttention | TorchSpans] | None = None,
+    ) -> None:
         self._wanted = wanted
         self._pool = pool
         self._batch = batch
         device = pool.k[0].device
-        self._slots = torch.from_numpy(batch.slots).to(device)
+        self._slots = to_device(batch.slots, device)
         self._device = device
         self._parts: dict[int | None, list[Part]] = {}  # by window: layers of one kind share their masks
+        self._kept = kept if kept is not None else {}
+        self._planned: set[SpanForm] = set()
 
     def attend(
         self,
@@ -123,10 +138,25 @@ class Forward:
         k_pool, v_pool = self._pool.k[layer], self._pool.v[layer]
         k_pool.index_copy_(0, self._slots, key.transpose(0, 1).to(k_pool.dtype))
         v_pool.index_copy_(0, self._slots, value.transpose(0, 1).to(v_pool.dtype))
+        if self._batch.spans is not None:
+            return self._by_spans(query, k_pool, v_pool, form)
         if form.window not in self._parts:
             self._parts[form.window] = [self._part(item, form.window) for item in self._batch.work]
         parts, n_levels = self._parts[form.window], self._batch.n_levels
         return attention(query, k_pool, v_pool, parts, n_levels, form.scale, form.softcap, form.sinks)
+
+    def _by_spans(self, query: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor, form: Form) -> torch.Tensor:
+        assert self._batch.spans is not None
+        dims = k_pool.shape[1], k_pool.shape[2], v_pool.shape[2]
+        shape = SpanForm(query.shape[0], *dims, form.scale, form.window, form.softcap)
+        if shape not in self._kept:
+            self._kept[shape] = span_attention(shape, k_pool.dtype, self._device)
+        spans = self._kept[shape]
+        if shape not in self._planned:
+            self._planned.add(shape)
+            spans.plan(plan_spans(self._batch.spans, spans.cut, form.window))
+        rows = query.transpose(0, 1).to(k_pool.dtype).contiguous()  # [rows, heads, dim]
+        return spans.run(rows, k_pool, v_pool, form.sinks).transpose(0, 1).to(query.dtype)
 
     def _part(self, work: Work, window: int | None) -> Part:
         slots = work.slots
@@ -157,3 +187,17 @@ class Forward:
             seen &= keys > queries - window
         mask = np.where(seen, np.float32(0), np.float32(HIDDEN))[:, None]
         return torch.from_numpy(mask).to(self._device, self._pool.k[0].dtype)
+
+
+def has_spans(device: torch.device) -> bool:
+    """Whether attention by spans runs there: it is for CUDA, and torch comes without Triton on some systems."""
+    return device.type == "cuda" and find_spec("triton") is not None
+
+
+def span_attention(form: SpanForm, dtype: torch.dtype, device: torch.device) -> SpanAttention | TorchSpans:
+    """Attention by spans: Triton's form, or on a CPU torch's, which is slow."""
+    if device.type != "cuda":
+        return TorchSpans(form)
+    from nbsglang.kernels.spans_runner import SpanAttention
+
+    return SpanAttention(form, dtype, device)

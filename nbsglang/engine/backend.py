@@ -24,7 +24,7 @@ from nbsglang.calls import (
     TokenLogprob,
     Usage,
 )
-from nbsglang.engine.core import Output
+from nbsglang.engine.commit import Output
 from nbsglang.engine.request import Request
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import BackendClosed, Cancelled, UsageError

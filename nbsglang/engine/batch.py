@@ -1,9 +1,9 @@
 """One step's work as frozen host arrays, built whole by `pack`.
 
-A row is one token to compute. Attention is a list of `Work` items: queries that read the same keys, or
-a stack of alike requests with keys of their own. The keys of each row are spread over one or more items,
-and the parts are merged by log-sum-exp. Keys that several requests share in the tree are one item, read
-once for all of them.
+A row is one token to compute. On a GPU attention reads spans (`contexts.py`). On a CPU it is a list of `Work` items:
+queries that read the same keys, or a stack of alike requests with keys of their own. The keys of each row are spread
+over one or more items, and the parts are merged by log-sum-exp. Keys that several requests share in the tree are one
+item, read once for all of them.
 
 Not here: tensors (`attend.py`) and the choice of what to compute (`scheduler.py`).
 """
@@ -11,14 +11,15 @@ Not here: tensors (`attend.py`) and the choice of what to compute (`scheduler.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from nbsglang.engine.contexts import Run, shared_runs, spans
 from nbsglang.engine.request import Request
-from nbsglang.kernels.paged import Reads
+from nbsglang.kernels.spans import Longs, Reads, Spans
 
 Ints = npt.NDArray[np.int32]
 
@@ -50,7 +51,9 @@ class Batch(NamedTuple):
     wanted: npt.NDArray[np.int64]  # [wanted]
     work: tuple[Work, ...]
     n_levels: int
-    reads: Reads | None = None  # instead of work, where each request's context is read by itself
+    spans: Spans | None = None  # instead of work: what the rows of short chunks read
+    reads: Reads | None = None  # what the rows of long chunks read, which come after these
+    drawn: npt.NDArray[np.int64] | None = None  # [rows], where an id stands among those drawn last; -1: it is in `ids`
 
 
 class _Part(NamedTuple):
@@ -61,90 +64,64 @@ class _Part(NamedTuple):
     positions: Ints
 
 
-class _Run(NamedTuple):
-    """Keys that several requests of the batch read, from position `start` on: int32 [n] slots."""
+def pack(requests: Sequence[Request], n_long: int | None = None) -> Batch:
+    """Build the batch of the planned tokens.
 
-    start: int
-    slots: Ints
-    requests: tuple[int, ...]
-
-
-def pack(requests: Sequence[Request], min_shared: int = 32, *, flat: bool = False) -> Batch:
-    """Build the batch of the planned tokens. Shared runs shorter than `min_shared` tokens are read apart.
-
-    A `flat` batch has the reads of each request instead of work that requests share.
+    With `n_long` its contexts are spans, except those of requests that compute at least so many tokens: these come last
+    in `requests`. Without it, they are work items.
     """
-    if flat and all(r.n_planned == 1 for r in requests):
-        return _decode_batch(requests)
-    spans = [(r.n_computed, r.n_computed + r.n_planned) for r in requests]
-    starts = np.cumsum([0, *(stop - start for start, stop in spans)])
-    rows = [np.arange(starts[i], starts[i + 1], dtype=np.int32) for i in range(len(requests))]
-    work, n_levels = ((), 0) if flat else _work(requests, rows, min_shared)
+    counts = [r.n_planned for r in requests]
+    first = np.array([r.n_computed for r in requests], np.int64)  # positions of each request's first row
+    starts = np.cumsum([0, *counts], dtype=np.int64)
+    stops = first + counts
+    for request, stop in zip(requests, stops.tolist(), strict=True):
+        request.make_room(stop)
+    of_row = np.repeat(np.arange(len(requests)), counts)
+    positions = np.arange(starts[-1]) + (first - starts[:-1])[of_row]
+    flat = [(r.row[a:b], r.slots[a:b]) for r, a, b in zip(requests, first.tolist(), stops.tolist(), strict=True)]
+    work, n_levels = _work(requests, starts) if n_long is None else ((), 0)
+    n_short = len(requests) if n_long is None else sum(n < n_long for n in counts)
+    assert n_long is None or all(n >= n_long for n in counts[n_short:]), "long chunks come last"
+    wants = np.array([r.want_from for r in requests])
     return Batch(
-        ids=np.concatenate([r.row[a:b] for r, (a, b) in zip(requests, spans, strict=True)]).astype(np.int64),
-        positions=np.concatenate([np.arange(a, b) for a, b in spans]).astype(np.int64),
-        slots=np.concatenate([r.slots[a:b] for r, (a, b) in zip(requests, spans, strict=True)]).astype(np.int64),
-        wanted=np.concatenate([rows[i][max(r.want_from - r.n_computed, 0) :] for i, r in enumerate(requests)]).astype(
-            np.int64
-        ),
+        ids=np.concatenate([ids for ids, _ in flat]).astype(np.int64),
+        positions=positions,
+        slots=np.concatenate([slots for _, slots in flat]).astype(np.int64),
+        wanted=np.flatnonzero(positions >= wants[of_row]),
         work=work,
         n_levels=n_levels,
-        reads=_reads(requests, spans, starts) if flat else None,
+        spans=None if n_long is None else spans(requests[:n_short], starts[: n_short + 1], stops[:n_short]),
+        reads=_reads(requests[n_short:], starts[n_short:], stops[n_short:]),
+        drawn=_drawn(requests, starts[1:] - 1, int(starts[-1])),
     )
 
 
-def _decode_batch(requests: Sequence[Request]) -> Batch:
-    """One row for each request, as nearly always: in few calls, since each is paid for every request and token."""
-    n = len(requests)
-    positions = np.fromiter((r.n_computed for r in requests), np.int64, n)
-    slots = np.concatenate([r.slots[: r.n_computed + 1] for r in requests])
-    contexts = np.zeros(n + 1, np.int32)
-    np.cumsum(positions + 1, out=contexts[1:])
-    return Batch(
-        ids=np.fromiter((r.row[r.n_computed] for r in requests), np.int64, n),
-        positions=positions,
-        slots=slots[contexts[1:] - 1].astype(np.int64),
-        wanted=np.flatnonzero([r.want_from <= r.n_computed for r in requests]),
-        work=(),
-        n_levels=0,
-        reads=Reads(np.arange(n + 1, dtype=np.int32), contexts, slots),
-    )
+def _drawn(requests: Sequence[Request], last: npt.NDArray[np.int64], n_rows: int) -> npt.NDArray[np.int64] | None:
+    """Where the ids of the rows `last` stand, of requests whose newest token has not reached the host; else None."""
+    places = np.fromiter((r.drawn_at if r.n_pending else -1 for r in requests), np.int64, len(requests))
+    if not len(places) or places.max() < 0:
+        return None
+    drawn = np.full(n_rows, -1, np.int64)
+    drawn[last] = places
+    return drawn
 
 
-def _reads(requests: Sequence[Request], spans: list[tuple[int, int]], starts: npt.NDArray[np.int64]) -> Reads:
-    contexts = np.cumsum([0, *(stop for _, stop in spans)])
-    slots = np.concatenate([r.slots[:stop] for r, (_, stop) in zip(requests, spans, strict=True)])
-    return Reads(starts.astype(np.int32), contexts.astype(np.int32), slots)
+def _reads(requests: Sequence[Request], starts: Longs, stops: Longs) -> Reads | None:
+    if not requests:
+        return None
+    contexts = np.cumsum([0, *stops.tolist()], dtype=np.int32)
+    slots = np.concatenate([r.slots[:stop] for r, stop in zip(requests, stops.tolist(), strict=True)])
+    return Reads((starts - starts[0]).astype(np.int32), contexts, slots)
 
 
-def _work(requests: Sequence[Request], rows: list[Ints], min_shared: int) -> tuple[tuple[Work, ...], int]:
-    shared = _shared_runs(requests, min_shared)
+def _work(requests: Sequence[Request], starts: Longs) -> tuple[tuple[Work, ...], int]:
+    rows = [np.arange(a, b, dtype=np.int32) for a, b in pairwise(starts.tolist())]
+    shared = shared_runs(requests)
     parts = [_own_part(i, r, rows[i], shared) for i, r in enumerate(requests)]
-    n_rows = sum(map(len, rows))
-    return _levels([*_shared_work(shared, rows), *_own_work(parts)], n_rows)
+    return _levels([*_shared_work(shared, rows), *_own_work(parts)], int(starts[-1]))
 
 
-def _shared_runs(requests: Sequence[Request], min_shared: int) -> list[_Run]:
-    """The runs of tree nodes that the same two or more requests read, if long enough, parents before children."""
-    paths = [r.node.path() if r.node else [] for r in requests]
-    readers: dict[int, list[int]] = {}
-    for i, path in enumerate(paths):
-        for node in path:
-            readers.setdefault(node.id, []).append(i)
-    runs = []
-    for i, path in enumerate(paths):
-        position = 0
-        # Readers only become fewer on the way down, so neighbours with as many have the same; the first describes it.
-        for n, nodes in groupby(path, key=lambda node: len(readers[node.id])):
-            chain = list(nodes)
-            slots = np.concatenate([node.slots for node in chain])
-            if n > 1 and readers[chain[0].id][0] == i and len(slots) >= min_shared:
-                runs.append(_Run(position, slots, tuple(readers[chain[0].id])))
-            position += len(slots)
-    return runs
-
-
-def _shared_work(shared: list[_Run], rows: list[Ints]) -> list[Work]:
+def _shared_work(shared: Sequence[Run], rows: list[Ints]) -> list[Work]:
     work = []
     for run in shared:
         queries = np.concatenate([rows[i] for i in run.requests])
@@ -153,7 +130,7 @@ def _shared_work(shared: list[_Run], rows: list[Ints]) -> list[Work]:
     return work
 
 
-def _own_part(i: int, request: Request, rows: Ints, shared: list[_Run]) -> _Part:
+def _own_part(i: int, request: Request, rows: Ints, shared: Sequence[Run]) -> _Part:
     """What is left of the context of request `i` without the shared runs, its new tokens included."""
     n_context = request.n_computed + request.n_planned
     own = np.ones(n_context, bool)

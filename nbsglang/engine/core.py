@@ -1,65 +1,65 @@
 """The engine proper: plan, pack, run, commit. One thread calls it; no inboxes, no calls, no waiting.
 
-Not here: its thread (`loop.py`), calls and replies (`backend.py`), the user's door (`engine.py`).
+Where the device works by itself, a step is planned and launched before the tokens of the one before have reached the
+host: plans need counts only, and the device hands the tokens on. So two steps are under way at times: one on the
+device, and one behind it in its queue.
+
+Not here: its thread (`loop.py`), calls and replies (`backend.py`), the user's door (`engine.py`), what becomes of
+tokens (`commit.py`).
 """
 
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
 from nbsglang.engine.attend import Abandoned
 from nbsglang.engine.batch import pack
+from nbsglang.engine.commit import Commit, Output, Totals, without_frames
 from nbsglang.engine.config import Config
+from nbsglang.engine.draws import Draws, Scores
 from nbsglang.engine.model import Fingerprint, Model
 from nbsglang.engine.pool import KVPool
 from nbsglang.engine.radix import RadixTree
 from nbsglang.engine.request import Request
-from nbsglang.engine.sampler import Sampled, sample, score
+from nbsglang.engine.sampler import sample, score
 from nbsglang.engine.scheduler import Limits, Scheduler
 from nbsglang.engine.sizes import Pace
 from nbsglang.engine.slots import SlotList
 from nbsglang.engine.tokenizer import Tokenizer
-from nbsglang.errors import BackendError, NbsglangError, OutOfMemory
-from nbsglang.events import Body, Control, Failed, Finished, Queued, Step, Tokens, TokenTexts
+from nbsglang.errors import NbsglangError, OutOfMemory
+from nbsglang.events import Body, Control, Failed, Queued, Step
 
 _SNAPSHOT_EVERY = 1000  # events of the tree: a late reader of the log starts at the last snapshot
 
 
-class Output(NamedTuple):
-    """What a step has for a request: new text of a stream, and whether it ended, with an error or well."""
-
-    request: Request
-    text: str = ""
-    ended: bool = False
-    error: Exception | None = None
-
-
 @dataclass(slots=True)
-class Totals:
-    """Counters since the engine began, and seconds spent in the four parts of its steps."""
+class _Flight:
+    """A step that was launched and whose results have not reached the host."""
 
-    steps: int = 0
-    requests: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    computed_tokens: int = 0
-    generated_tokens: int = 0
-    plan_s: float = 0.0
+    planned: list[Request]
+    n_planned: list[int]
+    t_began: float
+    plan_s: float
     pack_s: float = 0.0
     run_s: float = 0.0
     commit_s: float = 0.0
+    scoring: list[tuple[Request, int]] = field(default_factory=list)  # with how many tokens were scored
+    scores: Scores | None = None
+    sampling: list[Request] = field(default_factory=list)
+    draws: Draws | None = None
+    ending: list[Request] = field(default_factory=list)  # scored to their ends
 
 
 class Core:
-    """Model, pool, tree and scheduler; `step` moves every running request on."""
+    """Model, pool, tree and scheduler; `step` moves every running request on.
+
+    With `ahead` a step is launched before the one before has landed; by default on devices that work by themselves.
+    """
 
     def __init__(
         self,
@@ -70,31 +70,35 @@ class Core:
         config: Config,
         emit: Callable[[Body], object],
         pace: Pace | None = None,
+        ahead: bool | None = None,
     ) -> None:
         self.model = model
-        self.tokenizer = tokenizer
         self.pool = KVPool(model.shapes, n_slots, model.dtype, model.device)
         self.tree = RadixTree(self._emit_tree)
         self.scheduler = Scheduler(self.tree, SlotList(n_slots), limits, config.policy, emit, config.caching)
         self.totals = Totals()
+        self.commit = Commit(self.scheduler, tokenizer, model.n_vocab, self.totals, emit)
         self._pace = pace
         self._emit = emit
         self._n_tree_events = 0
-        self._named = np.zeros(max(model.n_vocab, tokenizer.n_vocab), bool)
         self._fingerprint: Fingerprint | None = model.fingerprint()
+        self._ahead = model.device.type == "cuda" if ahead is None else ahead
+        self._flight: _Flight | None = None
+        self._t_landed = 0.0
+        self._drawn = torch.zeros(limits.max_batch, dtype=torch.int64, device=model.device)  # ids of the last launch
 
     # ------------------------------------------------------------------------------------- from outside
 
     @property
     def has_work(self) -> bool:
-        """Some request waits or runs."""
-        return bool(self.scheduler.waiting or self.scheduler.running)
+        """Some request waits or runs, or a step is under way."""
+        return bool(self.scheduler.waiting or self.scheduler.running or self._flight)
 
     def submit(self, request: Request) -> None:
         """Queue a request, unless it was aborted on its way here."""
         if request.ended:
             return
-        self._name_tokens(request.tokens)
+        self.commit.name_tokens(request.tokens)
         self._emit(Queued(request.id, request.call_id, request.n_prompt))
         self.totals.requests += 1
         request.t_queued = time.perf_counter()
@@ -102,11 +106,7 @@ class Core:
 
     def abort(self, request: Request, reason: str = "cancelled") -> None:
         """Drop a request; what it computed stays in the cache. One that has ended is left alone."""
-        if request.ended:
-            return
-        if request.t_queued:
-            self.scheduler.finish(request)
-        self._log_end(request, reason)
+        self.commit.abort(request, reason)
 
     def flush(self, why: str = "") -> int:
         """Empty the cache but for what running requests hold. Returns the number of freed tokens."""
@@ -131,94 +131,147 @@ class Core:
         self.pool.v.clear()
         self.scheduler.running.clear()
         self.scheduler.waiting.clear()
+        self._flight = None
+        self._drawn = self._drawn[:0].clone()
 
     # ---------------------------------------------------------------------------------------- one step
 
     def step(self) -> list[Output]:
-        """Plan, pack, run and commit one forward pass."""
-        times = [time.perf_counter()]
+        """Launch the next step, then take the results of the last one that was launched before it.
+
+        Without `ahead` a step lands at once.
+        """
+        outputs: list[Output] = []
+        if self._flight is not None and not self._may_fly_ahead():
+            self._land(outputs)
+        began = time.perf_counter()
         planned = self.scheduler.plan()
-        outputs = self._end_computed()
-        times.append(time.perf_counter())
-        n_planned = [r.n_planned for r in planned]
+        outputs += self._end_computed()
+        flight = None
         if planned:
-            try:
-                logits = self._run(planned, times)
-                times.append(time.perf_counter())
-                self._commit(planned, logits, outputs)
-            except Abandoned:  # its requests are about to be aborted
-                for request in planned:
-                    self.scheduler.unplan(request)
-                return outputs
-            except Exception as error:  # whatever the model raises must reach the calls of this step
-                return outputs + self._fail(planned, error)
-            times.append(time.perf_counter())
-            self._log_step(n_planned, times)
-            self.model.between_steps()
-            if self._pace is not None:
-                self.scheduler.chunk_tokens = self._pace.observe(sum(n_planned), times[-1] - times[0])
+            n_planned = [request.n_planned for request in planned]
+            flight = _Flight(planned, n_planned, began, time.perf_counter() - began)
+            if not self._launch(flight, outputs):
+                flight = None
+        if self._flight is not None:
+            self._land(outputs)
+        self._flight = flight
+        if flight is not None and not self._ahead:
+            self._land(outputs)
         return outputs
 
+    def _may_fly_ahead(self) -> bool:
+        """Whether the next step can be planned without the tokens of the one under way."""
+        assert self._flight is not None
+        if any(request.needs_text for request in self._flight.sampling):
+            return False
+        return not self.scheduler.is_tight  # a request that waits for its token cannot be preempted
+
     def _end_computed(self) -> list[Output]:
-        """Requests with nothing to compute: prefix hints that the tree has in full."""
-        done = [r for r in self.scheduler.running if r.n_missing == 0 and not r.n_planned]
-        return [self._end(r) for r in done]
+        """Requests with nothing to compute and nothing to wait for: prefix hints that the tree has in full."""
+        landing = set(self._flight.ending) if self._flight is not None else ()
+        done = [r for r in self.scheduler.running if r.max_new == 0 and not r.n_missing and r not in landing]
+        return [self.commit.end(r) for r in done]
 
-    def _run(self, planned: Sequence[Request], times: list[float]) -> torch.Tensor:
-        """The forward pass; when memory runs out, in halves, one after the other."""
-        batch = pack(planned, flat=self.model.flat)
-        times.append(time.perf_counter())
+    def _launch(self, flight: _Flight, outputs: list[Output]) -> bool:
+        """Start a step on the device. False where it failed, or was left since nobody wants it."""
         try:
-            return self.model.run(batch, self.pool, lambda: not all(r.unwanted for r in planned))
-        except torch.OutOfMemoryError as error:
-            if len(planned) == 1:
-                numbers = f"{planned[0].n_planned} tokens in one step"
-                raise OutOfMemory(f"out of memory with {numbers}; use a smaller chunk_tokens or kv_memory") from error
-        torch.cuda.empty_cache()
-        half = len(planned) // 2  # earlier requests first: later ones may read what these write
-        return torch.cat([self._run(part, []) for part in (planned[:half], planned[half:])])
+            logits = self._run(flight)
+            start = time.perf_counter()
+            self._advance(flight, logits, outputs)
+            flight.commit_s = time.perf_counter() - start
+        except Abandoned:  # its requests are about to be aborted
+            for request in flight.planned:
+                self.scheduler.unplan(request)
+            return False
+        except Exception as error:  # whatever the model raises must reach the calls of this step
+            outputs += self._fail(flight.planned, error)
+            return False
+        return True
 
-    def _fail(self, planned: Sequence[Request], error: Exception) -> list[Output]:
-        """Give up the requests of a step that failed, those that it did not end before."""
-        left = [request for request in planned if request.node is not None]
+    def _run(self, flight: _Flight) -> torch.Tensor:
+        start = time.perf_counter()
+        batch = pack(flight.planned, self.model.n_long)
+        flight.pack_s = time.perf_counter() - start
+        start = time.perf_counter()
+        try:
+            return self.model.run(
+                batch, self.pool, lambda: not all(r.unwanted for r in flight.planned), drawn=self._drawn
+            )
+        except torch.OutOfMemoryError:
+            if len(flight.planned) == 1:
+                raise _too_much(flight.planned[0]) from None
+        finally:
+            flight.run_s = time.perf_counter() - start
+        return self._run_halves(flight.planned)
+
+    def _run_halves(self, planned: Sequence[Request]) -> torch.Tensor:
+        """The pass when memory ran out: one half of the requests after the other."""
+        torch.cuda.empty_cache()
+        half = len(planned) // 2
+        logits = []
+        for part in (planned[:half], planned[half:]):
+            try:
+                batch = pack(part, self.model.n_long)
+                logits.append(self.model.run(batch, self.pool, drawn=self._drawn).clone())
+            except torch.OutOfMemoryError:
+                if len(part) == 1:
+                    raise _too_much(part[0]) from None
+                logits.append(self._run_halves(part))
+        return torch.cat(logits)
+
+    def _fail(self, requests: Sequence[Request], error: Exception) -> list[Output]:
+        """Give up those requests that have not ended."""
+        left = [request for request in requests if request.node is not None]
         for request in left:
             self.scheduler.unplan(request)
-        clean = _without_frames(error)
+        clean = without_frames(error)
         self._emit(Failed("", str(clean)))
-        return [self._fail_one(request, clean) for request in left]
+        return [self.commit.fail(request, clean) for request in left]
 
-    def _fail_one(self, request: Request, error: Exception) -> Output:
-        self.abort(request, "error")
-        return Output(request, ended=True, error=_without_frames(error))
+    # ----------------------------------------------------------------------------- launched and landed
 
-    # ------------------------------------------------------------------------------------------ commit
+    def _advance(self, flight: _Flight, logits: torch.Tensor, outputs: list[Output]) -> None:
+        """Count what was launched as computed, and choose and score tokens on the device.
 
-    def _commit(self, planned: Sequence[Request], logits: torch.Tensor, outputs: list[Output]) -> None:
-        """Take over what was computed: cache it, score given tokens, sample new ones, end what is done.
-
-        Outputs are added one by one, so that none is lost when a later request fails.
+        Whatever is queued there later finds it done.
         """
-        sampling: list[Request] = []
         rows: list[int] = []
+        scored: list[tuple[int, int]] = []
+        follow: list[int] = []
         at = 0
-        for request in planned:
+        for request in flight.planned:
             start = max(request.want_from, request.n_computed)
             self.scheduler.computed(request)
             n_wanted = max(request.n_computed - start, 0)
-            n_scored = min(n_wanted, request.n_tokens - 1 - start)  # rows before the last known token
+            n_scored = min(n_wanted, request.n_known - 1 - start)  # rows before the last known token
             if n_scored > 0:
-                follow = request.row[start + 1 : start + 1 + n_scored].tolist()
-                request.scores += score(logits[at : at + n_scored], follow)
+                follow += request.row[start + 1 : start + 1 + n_scored].tolist()
+                scored.append((at, at + n_scored))
+                flight.scoring.append((request, n_scored))
             at += n_wanted
             request.want_from = max(request.want_from, request.n_computed)
-            if request.n_missing == 0 and request.max_new == 0:
-                outputs.append(self._end(request))
-            elif request.n_missing == 0 and self._can_go_on(request, outputs):
-                sampling.append(request)
-                rows.append(at - 1)
-        if sampling:
-            chosen = logits if len(rows) == len(logits) else logits[rows]
-            self._take_tokens(sampling, sample(chosen, sampling), outputs)
+            if request.n_missing:
+                continue
+            if request.max_new:
+                if self._can_go_on(request, outputs):
+                    flight.sampling.append(request)
+                    rows.append(at - 1)
+            elif request.scores_only:
+                flight.ending.append(request)
+            else:
+                outputs.append(self.commit.end(request))
+        if scored:
+            flight.scores = score(_rows(logits, scored), follow)
+        if rows:
+            self._draw(flight, logits if len(rows) == len(logits) else logits[rows])
+
+    def _draw(self, flight: _Flight, logits: torch.Tensor) -> None:
+        flight.draws = sample(logits, flight.sampling)
+        self._drawn[: len(flight.sampling)] = flight.draws.ids
+        for place, request in enumerate(flight.sampling):
+            request.drawn_at = place
+            request.n_pending += 1
 
     def _can_go_on(self, request: Request, outputs: list[Output]) -> bool:
         """Whether the request's constraint has a next token; if not, the request alone ends with the error."""
@@ -226,66 +279,39 @@ class Core:
             if request.matcher is not None:
                 request.matcher.mask()
         except NbsglangError as error:
-            outputs.append(self._fail_one(request, error))
+            outputs.append(self.commit.fail(request, error))
             return False
         return True
 
-    def _take_tokens(self, requests: Sequence[Request], sampled: Sequence[Sampled], outputs: list[Output]) -> None:
-        now = time.perf_counter()
-        self._name_tokens(np.array([s.id for s in sampled], np.int32))
-        self._emit(Tokens(tuple(r.id for r in requests), tuple((s.id,) for s in sampled)))
-        self.totals.generated_tokens += len(sampled)
-        for request, token in zip(requests, sampled, strict=True):
-            if request.t_first is None:
-                request.t_first = now
-            try:
-                output = self._take_token(request, token)
-            except Exception as error:  # a stop pattern past its budget, say: the neighbours are not to blame
-                output = self._fail_one(request, error)
-            if output is not None:
-                outputs.append(output)
+    def _land(self, outputs: list[Output]) -> None:
+        """Wait for the step that was launched first, and take what it brought."""
+        flight, self._flight = self._flight, None
+        assert flight is not None
+        start = time.perf_counter()
+        try:
+            scores = flight.scores.fetch() if flight.scores is not None else []
+            sampled = flight.draws.fetch() if flight.draws is not None else []
+            landed = time.perf_counter()
+            self._take_scores(flight, scores, outputs)
+            self.commit.take(flight.sampling, sampled, outputs)
+        except Exception as error:  # that logits are no numbers shows here, and what the device reports late
+            outputs += self._fail(flight.planned, error)
+            return
+        done = time.perf_counter()
+        flight.run_s += landed - start
+        flight.commit_s += done - landed
+        self._log_step(flight)
+        if self._pace is not None:
+            seconds = done - max(flight.t_began, self._t_landed)
+            self.scheduler.chunk_tokens = self._pace.observe(sum(flight.n_planned), seconds)
+        self._t_landed = done
 
-    def _take_token(self, request: Request, sampled: Sampled) -> Output | None:
-        """Append one token: text, stops, constraint, length."""
-        params, token = request.sampling, sampled.id
-        n_new = request.n_tokens - request.n_prompt + 1
-        ends = not params.ignore_eos or request.matcher is not None  # a constraint allows EOS at its end only
-        if (token in request.eos_ids and ends) or token in params.stop_token_ids:
-            return self._end(request, "stop", token)
-        request.append(token)
-        if sampled.logprob is not None:
-            request.logprobs.append(sampled.logprob)
-            request.tops.append(sampled.top)
-        text = request.detokenizer.push(token) if request.detokenizer is not None else ""
-        if request.matcher is not None:
-            accepted = request.matcher.accept(token)
-            assert accepted, f"the constraint's mask allowed token {token}, which it does not accept"
-        if request.stops is not None:
-            text, stopped = request.stops.push(text, check=n_new > params.min_tokens)
-            if stopped:
-                return self._end(request, "stop", request.stops.matched, text)
-        if request.matcher is not None and request.matcher.ended:
-            return self._end(request, "constraint", None, text)
-        if n_new >= request.max_new:
-            return self._end(request, "length", None, text)
-        request.text += text
-        return Output(request, text) if request.streams else None
-
-    def _end(
-        self, request: Request, reason: str | None = None, matched: str | int | None = None, text: str = ""
-    ) -> Output:
-        """The request is done: complete its text, return its memory."""
-        request.finish_reason = reason or "prefix"  # type: ignore[assignment]
-        request.matched = matched
-        if request.detokenizer is not None and not (request.stops is not None and request.stops.stopped):
-            rest = request.detokenizer.flush()
-            if request.stops is not None:
-                rest = request.stops.push(rest, check=False).text + request.stops.flush()
-            text += rest
-        request.text += text
-        self.scheduler.finish(request)
-        self._log_end(request, request.finish_reason or "")
-        return Output(request, text, ended=True)
+    def _take_scores(self, flight: _Flight, scores: Sequence[object], outputs: list[Output]) -> None:
+        at = 0
+        for request, n in flight.scoring:
+            request.scores += scores[at : at + n]  # type: ignore[arg-type]
+            at += n
+        outputs += [self.commit.end(request) for request in flight.ending if not request.ended]
 
     # ------------------------------------------------------------------------------------------ events
 
@@ -293,46 +319,30 @@ class Core:
         self._emit(body)
         self._n_tree_events += 1
 
-    def _name_tokens(self, tokens: np.ndarray[tuple[int], np.dtype[np.int32]]) -> None:
-        """Log the text of each id once."""
-        new = np.unique(tokens[~self._named[tokens]]) if len(tokens) else tokens
-        if len(new):
-            self._named[new] = True
-            ids = tuple(new.tolist())
-            self._emit(TokenTexts(ids, tuple(self.tokenizer.token_text(i) for i in ids)))
-
-    def _log_end(self, request: Request, reason: str) -> None:
-        request.t_finished = time.perf_counter()
-        n_generated = request.n_tokens - request.n_prompt
-        self.totals.prompt_tokens += request.n_prompt
-        self.totals.cached_tokens += request.n_cached
-        body = Finished(request.id, request.call_id, reason, request.n_prompt, request.n_cached, n_generated)
-        self._emit(body)
-
-    def _log_step(self, n_planned: list[int], times: list[float]) -> None:
-        plan, pack_, run, commit = (b - a for a, b in pairwise(times))
+    def _log_step(self, flight: _Flight) -> None:
         totals, scheduler = self.totals, self.scheduler
+        n_rows = sum(flight.n_planned)
         totals.steps += 1
-        totals.computed_tokens += sum(n_planned)
-        totals.plan_s += plan
-        totals.pack_s += pack_
-        totals.run_s += run
-        totals.commit_s += commit
-        n_decode = sum(n == 1 for n in n_planned)
+        totals.computed_tokens += n_rows
+        totals.plan_s += flight.plan_s
+        totals.pack_s += flight.pack_s
+        totals.run_s += flight.run_s
+        totals.commit_s += flight.commit_s
+        n_decode = flight.n_planned.count(1)
         self._emit(
             Step(
                 totals.steps,
-                sum(n_planned) - n_decode,
+                n_rows - n_decode,
                 n_decode,
                 len(scheduler.running),
                 len(scheduler.waiting),
                 scheduler.slots.n_free,
                 self.tree.n_evictable,
                 self.tree.n_locked,
-                plan,
-                pack_,
-                run,
-                commit,
+                flight.plan_s,
+                flight.pack_s,
+                flight.run_s,
+                flight.commit_s,
             )
         )
         if self._n_tree_events >= _SNAPSHOT_EVERY:
@@ -340,8 +350,13 @@ class Core:
             self._emit(self.tree.snapshot())
 
 
-def _without_frames(error: Exception) -> Exception:
-    """The error rebuilt with its traceback as text: frames would keep tensors alive wherever it is kept."""
-    if isinstance(error, NbsglangError):
-        return type(error)(*error.args)
-    return BackendError(f"{type(error).__name__}: {error}\n\n{''.join(traceback.format_exception(error))}")
+def _rows(logits: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.Tensor:
+    """The rows of all spans; the logits themselves where that is all of them."""
+    if sum(stop - start for start, stop in spans) == len(logits):
+        return logits
+    return logits[np.concatenate([np.arange(start, stop) for start, stop in spans])]
+
+
+def _too_much(request: Request) -> OutOfMemory:
+    numbers = f"{request.n_planned} tokens in one step"
+    return OutOfMemory(f"out of memory with {numbers}; use a smaller chunk_tokens or kv_memory")

@@ -39,9 +39,9 @@ from nbsglang.calls import (
     Usage,
 )
 from nbsglang.engine.backend import Desk
+from nbsglang.engine.commit import Output as StepOutput
 from nbsglang.engine.config import Config, Policy
 from nbsglang.engine.core import Core
-from nbsglang.engine.core import Output as StepOutput
 from nbsglang.engine.inbox import Awaiting, Waiting
 from nbsglang.engine.intake import Intake
 from nbsglang.engine.load import load
@@ -50,7 +50,7 @@ from nbsglang.engine.model import Model
 from nbsglang.engine.options import options, prompts
 from nbsglang.engine.prompt import Renderer
 from nbsglang.engine.request import Request
-from nbsglang.engine.sizes import Pace, batch_rows, eos_ids, limits, pool_tokens
+from nbsglang.engine.sizes import batch_rows, eos_ids, limits, pace, pool_tokens
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import BackendClosed, UsageError
 from nbsglang.events import Control, EventLog, Loading, Ready, Snapshot
@@ -127,9 +127,8 @@ class Engine:
             words = Tokenizer(loaded.tokenizer, n_vocab=self._model.n_vocab, eos_ids=eos_ids(loaded.module))
             n_slots = config.kv_tokens or pool_tokens(self._model, config.kv_memory)
             bounds = limits(config, self._model)
-            paced = config.chunk_tokens is None and self._model.device.type == "cpu"
-            pace = Pace(bounds.chunk_tokens) if paced else None
-            core = Core(self._model, words, n_slots, bounds, config, emit, pace)
+            paced = pace(config, self._model.device, bounds.chunk_tokens)
+            core = Core(self._model, words, n_slots, bounds, config, emit, paced)
         except BaseException:
             self._model.release()
             raise

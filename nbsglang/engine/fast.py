@@ -1,32 +1,44 @@
-"""The fast path of a CUDA model: fused layers, paged attention, captured decode steps.
+"""The fast path of a CUDA model: fused layers, attention by spans, captured decode steps.
 
 Not here: which models have one (`fused.py`), the path of all others (`model.py`).
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
+from typing import TYPE_CHECKING
 
 import torch
 
-from nbsglang.engine.attend import Probe
+from nbsglang.engine.attend import Probe, has_spans
 from nbsglang.engine.batch import Batch
+from nbsglang.engine.draws import with_drawn
 from nbsglang.engine.fused import FusedModel, fused
-from nbsglang.engine.graphs import Graphs
+from nbsglang.engine.host_copy import to_device
 from nbsglang.engine.pool import KVPool
-from nbsglang.kernels.paged import Heads, PagedAttention, can_page
+from nbsglang.kernels.paged import PagedAttention, paged_attention
+from nbsglang.kernels.spans import SpanForm, plan_spans
 
-_MOST_ROOM = 1 << 24  # slots that a captured step can name
+if TYPE_CHECKING:
+    from nbsglang.engine.graphs import Graphs, Kind
+    from nbsglang.kernels.spans_runner import SpanAttention
+
+_N_LONG = 256  # tokens of a chunk from which FlashInfer's tiles are better filled
 
 
 class FastPath:
-    """Runs flat batches of one module; made by `fast_path`. `most` rows of a decode step are captured, 0 for none."""
+    """Runs batches of one module; made by `fast_path`. `most` rows of a decode step are captured, 0 for none."""
 
-    def __init__(self, model: FusedModel, heads: Heads, dtype: torch.dtype, device: torch.device, most: int) -> None:
+    def __init__(
+        self, model: FusedModel, form: SpanForm, spans: SpanAttention, paged: PagedAttention | None, most: int
+    ) -> None:
         self._model = model
-        self._device = device
+        self._form = form
+        self._spans = spans
+        self._paged = paged
         self._most = most
-        self._paged = PagedAttention(heads, dtype, device)
+        self._n_short = 0  # rows of the step that are read as spans
         self._graphs: Graphs | None = None
         self._pool: KVPool | None = None
 
@@ -35,28 +47,76 @@ class FastPath:
         """Whether it still computes what the module computes."""
         return self._model.holds
 
-    def run(self, batch: Batch, pool: KVPool) -> torch.Tensor:
-        """One forward pass; float32 logits [wanted, vocabulary], to be used before the next one."""
-        assert batch.reads is not None
+    @property
+    def n_long(self) -> int:
+        """See `pack`."""
+        return _N_LONG if self._paged is not None else sys.maxsize
+
+    def run(self, batch: Batch, pool: KVPool, drawn: torch.Tensor | None = None) -> torch.Tensor:
+        """One forward pass; logits [wanted, vocabulary], to be used before the next one. `drawn`: see `Model.run`."""
+        assert batch.spans is not None
         if pool is not self._pool:
             self._pool = pool
-            room = min(self._most * len(pool.k[0]), _MOST_ROOM)  # contexts that share slots name them once each
-            self._graphs = Graphs(self._model, pool, self._paged, self._most, room) if self._most else None
-        is_decode = len(batch.reads.rows) - 1 == len(batch.ids)
-        if self._graphs is not None and is_decode and (logits := self._graphs.run(batch)) is not None:
-            return logits
-        self._paged.plan(batch.reads)
-        ids, positions, slots, wanted = (
-            torch.from_numpy(part).to(self._device, non_blocking=True)
-            for part in (batch.ids, batch.positions, batch.slots, batch.wanted)
-        )
-        return self._model.forward(ids, positions, slots, wanted, pool, self._paged.run)
+            self._graphs = self._new_graphs(pool) if self._most else None
+        device = pool.k[0].device
+        ends = self._graphs.run(batch, drawn) if self._graphs is not None else None
+        rows, hidden = ends if ends is not None else self._run_eager(batch, pool, device, drawn)
+        if len(batch.wanted) < len(batch.ids):
+            wanted = to_device(batch.wanted, device)
+            rows, hidden = rows[wanted], hidden[wanted]
+        return self._model.logits(rows, hidden)
+
+    def _new_graphs(self, pool: KVPool) -> Graphs:
+        from nbsglang.engine.graphs import Graphs  # which needs Triton
+
+        return Graphs(self._model, pool, self._form, self._most)
+
+    def _run_eager(
+        self, batch: Batch, pool: KVPool, device: torch.device, drawn: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        assert batch.spans is not None
+        self._n_short = len(batch.spans.positions)
+        if self._n_short:
+            self._spans.plan(plan_spans(batch.spans, self._spans.cut, self._form.window))
+        if batch.reads is not None:
+            assert self._paged is not None
+            self._paged.plan(batch.reads)
+        ids, positions, slots = (to_device(part, device) for part in (batch.ids, batch.positions, batch.slots))
+        if batch.drawn is not None:
+            assert drawn is not None
+            ids = with_drawn(ids, to_device(batch.drawn, device), drawn)
+        return self._model.forward(ids, positions, slots, pool, self._attend)
+
+    def _attend(self, query: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor) -> torch.Tensor:
+        out = query.new_empty(len(query), self._form.n_heads, self._form.v_dim)
+        n = self._n_short
+        if n:
+            self._spans.run(query[:n], k_pool, v_pool, out=out[:n])
+        if n < len(query):
+            assert self._paged is not None
+            self._paged.run(query[n:], k_pool, v_pool, out[n:])
+        return out
 
     def between_steps(self) -> None:
-        """Capture a batch size that was missed. One that cannot be captured ends all captures; steps go on without."""
+        """Capture a batch size that was missed."""
+        if self._graphs is not None and self._graphs.wanted is not None:
+            self._capture(self._graphs.wanted)
+
+    @property
+    def has_chores(self) -> bool:
+        """Whether batch sizes are left to capture. There are none before the first step, which brings the pool."""
+        return self._graphs is not None and self._graphs.missing is not None
+
+    def do_chore(self) -> None:
+        """Capture the smallest batch size that is left."""
+        if self._graphs is not None and self._graphs.missing is not None:
+            self._capture(self._graphs.missing)
+
+    def _capture(self, kind: Kind) -> None:
+        """One that cannot be captured ends all captures; steps go on without."""
+        assert self._graphs is not None
         try:
-            if self._graphs is not None:
-                self._graphs.capture_wanted()
+            self._graphs.capture(kind)
         except RuntimeError as error:  # out of memory, or what a kernel does not allow in a graph
             self._graphs = None
             self._most = 0
@@ -64,23 +124,25 @@ class FastPath:
 
     def release(self) -> None:
         """Give the module its weights back, and drop what was captured. It is of no use afterwards."""
-        self._graphs = self._pool = None
-        del self._paged
+        self._graphs = self._pool = self._paged = None
+        del self._spans
         self._model.release()
         torch._C._cuda_clearCublasWorkspaces()  # 32 MB for each stream that ever captured
 
 
 def fast_path(module: torch.nn.Module, probe: Probe, most: int) -> FastPath | None:
-    """The module's fast path, or None if it has none: it is of another shape, elsewhere, or FlashInfer is missing."""
+    """The module's fast path; None where it is of another shape, or not on a CUDA device with Triton."""
     shapes = {shape for _, shape in probe.shapes}
     if len(shapes) != 1 or len(probe.forms) != 1:
         return None
-    (shape,), ((n_query, scale, plain),) = shapes, probe.forms
+    (shape,), ((n_query, scale, window, softcap, has_sinks),) = shapes, probe.forms
     parameter = next(module.parameters())
-    if not plain or shape.k_dim != shape.v_dim or not can_page(parameter, shape.k_dim):
-        return None
-    model = fused(module)
+    model = fused(module) if has_spans(parameter.device) and not has_sinks else None
     if model is None:
         return None
-    heads = Heads(n_query, shape.n_heads, shape.k_dim, scale)
-    return FastPath(model, heads, parameter.dtype, parameter.device, most)
+    from nbsglang.kernels.spans_runner import SpanAttention
+
+    form = SpanForm(n_query, shape.n_heads, shape.k_dim, shape.v_dim, scale, window, softcap)
+    spans = SpanAttention(form, parameter.dtype, parameter.device)
+    paged = paged_attention(form, parameter.dtype, parameter.device)
+    return FastPath(model, form, spans, paged, most)

@@ -14,12 +14,11 @@ from itertools import pairwise
 from typing import Any, cast
 
 import torch
-from torch.nn import functional
 
 from nbsglang.engine.pool import KVPool
-from nbsglang.kernels.gated import silu_mul
 from nbsglang.kernels.norm import add_rms_norm, rms_norm
 from nbsglang.kernels.rope import HeadNorms, rope_store
+from nbsglang.kernels.skinny import skinny_gated, skinny_linear
 
 Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 _LAYER = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
@@ -51,7 +50,7 @@ class Merged:
             at += n
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        return functional.linear(rows, self.weight, self.bias)
+        return skinny_linear(rows, self.weight, self.bias)
 
     @property
     def holds(self) -> bool:
@@ -109,33 +108,32 @@ class FusedModel:
         return all(layer.qkv.holds and layer.gate_up.holds for layer in self._layers)
 
     def forward(
-        self,
-        ids: torch.Tensor,
-        positions: torch.Tensor,
-        slots: torch.Tensor,
-        wanted: torch.Tensor | None,
-        pool: KVPool,
-        attend: Attend,
-    ) -> torch.Tensor:
-        """Logits float32 [wanted, vocabulary] of the rows `ids` [n] at `positions` and `slots` [n]; None wants all."""
-        hidden = self._embed(ids)
-        cos, sin = self._rotary(hidden.new_empty(1, dtype=torch.float32), positions[None])
+        self, ids: torch.Tensor, positions: torch.Tensor, slots: torch.Tensor, pool: KVPool, attend: Attend
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """All layers for the rows `ids` [n] at `positions` and `slots` [n]: what `logits` makes logits of.
+
+        Returns the last layer's output and the sum of those before it, in float32, [n, hidden] each.
+        """
+        hidden = self._embed(ids).float()  # the sum over the layers loses too much in 16 bits
+        cos, sin = self._rotary(hidden[:1], positions[None])
         cos, sin = cos[0].contiguous(), sin[0].contiguous()
         rows = rms_norm(hidden, self._layers[0].norm.weight, _eps(self._layers[0].norm))
         for number, layer in enumerate(self._layers):
+            if number:
+                rows = add_rms_norm(rows, hidden, layer.norm.weight, _eps(layer.norm))
             k_pool, v_pool = pool.k[number], pool.v[number]
             query = rope_store(layer.qkv(rows), cos, sin, slots, k_pool, v_pool, layer.heads)
-            rows = layer.out(attend(query, k_pool, v_pool).reshape(len(rows), -1))
+            rows = _times(attend(query, k_pool, v_pool).reshape(len(rows), -1), layer.out)
             rows = add_rms_norm(rows, hidden, layer.mlp_norm.weight, _eps(layer.mlp_norm))
-            rows = layer.down(silu_mul(layer.gate_up(rows)))
-            last = number + 1 == len(self._layers)
-            if last and wanted is not None and not len(wanted):  # chunks in the middle of prompts
-                return torch.empty(0, self._head.out_features, device=rows.device)
-            norm = self._norm if last else self._layers[number + 1].norm
-            if last and wanted is not None:
-                rows, hidden = rows[wanted], hidden[wanted]
-            rows = add_rms_norm(rows, hidden, norm.weight, _eps(norm))
-        return cast(torch.Tensor, self._head(rows)).float()
+            rows = _times(skinny_gated(rows, layer.gate_up.weight, layer.gate_up.bias), layer.down)
+        return rows, hidden
+
+    def logits(self, rows: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """Logits float32 [n, vocabulary] of what `forward` returned, or of some of its rows, which may be changed."""
+        if not len(rows):  # chunks in the middle of prompts
+            return rows.new_empty(0, self._head.out_features, dtype=torch.float32)
+        rows = add_rms_norm(rows, hidden, self._norm.weight, _eps(self._norm))
+        return skinny_linear(rows, self._head.weight, self._head.bias, wide=True)
 
     def release(self) -> None:
         """Give the module its weights back as they were."""
@@ -160,6 +158,10 @@ def fused(module: torch.nn.Module) -> FusedModel | None:
     if any(_is_hooked(part) for part in inner.modules()):
         return None
     return FusedModel(module, [_merged(layer) for layer in inner.layers])
+
+
+def _times(rows: torch.Tensor, linear: torch.nn.Linear) -> torch.Tensor:
+    return skinny_linear(rows, linear.weight, linear.bias)
 
 
 def _merged(layer: Any) -> _Layer:

@@ -1,24 +1,31 @@
-"""Decode steps captured in CUDA graphs: one launch instead of hundreds, for a ladder of batch sizes.
+"""Steps of few rows captured in CUDA graphs: one launch instead of hundreds, for a ladder of sizes.
 
-A size is captured after a step that would have used it, one at a time, so that no first token waits for a capture.
-Rows that fill up a size read and write slot 0, which is nobody's.
+Each size comes in two kinds: where all spans are of few rows, and where some are of many, which takes another launch in
+each layer. One is captured after the second step that would have used it has delivered its tokens, or while nobody asks
+for anything; one at a time. Rows that fill up a size write to slot 0, which is nobody's, and read nothing.
 
-Not here: the step itself (`fused.py`), attention's plan (`kernels/paged.py`).
+Not here: the step itself (`fused.py`), attention (`kernels/spans.py`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from nbsglang.engine.batch import Batch
+from nbsglang.engine.draws import with_drawn
 from nbsglang.engine.fused import FusedModel
+from nbsglang.engine.host_copy import to_device
 from nbsglang.engine.pool import KVPool
-from nbsglang.kernels.paged import GraphAttention, Ints, PagedAttention, Reads
+from nbsglang.kernels.spans import Cut, Plan, Reads, SpanForm, plan_spans, spans_of_reads
+from nbsglang.kernels.spans_runner import Room, SpanAttention, SpanBuffers
 
-_N_WARM = 2  # steps before a capture, in which kernels are loaded and tuned
+_SPARE_ROWS = 16  # or a quarter: so many rows more may be computed for nothing rather than capture another size
+_N_WARM = 1  # steps before a capture, in which kernels are loaded
 
 
 def ladder(most: int) -> list[int]:
@@ -27,113 +34,130 @@ def ladder(most: int) -> list[int]:
     return sorted({*(n for n in sizes if n < most), most})
 
 
-class _Room:
-    """Where the slots of all contexts stand for attention, on the device, and pinned on the host on their way there."""
+class Kind(NamedTuple):
+    """What a graph is for: rows, and whether there are spans of many."""
 
-    def __init__(self, n_slots: int, device: torch.device) -> None:
-        self.there = torch.zeros(n_slots, dtype=torch.int32, device=device)
-        self._here = torch.zeros(n_slots, dtype=torch.int32).pin_memory()
+    n_rows: int
+    wide: bool
 
-    def put(self, slots: Ints) -> None:
-        """Send them; the step before has ended, so nothing reads the old ones any more."""
-        n = len(slots)
-        self._here.numpy()[:n] = slots
-        self.there[:n].copy_(self._here[:n], non_blocking=True)
+
+def room_of(kind: Kind, cut: Cut, n_keys: int) -> Room:
+    """Room for nearly every step of a kind. A class of items has as many as fill the device, and one for each block."""
+    n, filled = kind.n_rows, -(-cut.n_programs // cut.n_kv)
+    few = n + filled + 8 + (n // 2 if kind.wide else 0)
+    many = n // 4 + filled + 8 if kind.wide else 0
+    entries = few * min(cut.lines[0], 2) + many * cut.lines[-1]
+    return Room(n, (few, many), entries, entries, n_keys)
 
 
 class _Captured:
-    """One size: its graph, and the buffers that it reads and writes."""
+    """One kind: its graph, and the buffers that it reads and writes."""
 
-    def __init__(self, n_rows: int, attention: GraphAttention, room: _Room, device: torch.device) -> None:
-        self._room = room
+    def __init__(self, n_rows: int, attention: SpanAttention, device: torch.device) -> None:
         self.n_rows = n_rows
         self.attention = attention
         self.inputs = torch.zeros(3, n_rows, dtype=torch.int64, device=device)  # ids, positions, slots
-        self.staging = torch.zeros(3, n_rows, dtype=torch.int64).pin_memory()
         self.graph = torch.cuda.CUDAGraph()
-        self.logits: torch.Tensor | None = None
+        self.ends: tuple[torch.Tensor, torch.Tensor] | None = None
 
-    def load(self, batch: Batch) -> None:
+    def load(self, batch: Batch, plan: Plan, drawn: torch.Tensor | None) -> None:
         """Put a batch into the buffers, filled up with rows on slot 0."""
         n = len(batch.ids)
-        host = self.staging.numpy()
-        host[:, n:] = 0
-        host[0, :n], host[1, :n], host[2, :n] = batch.ids, batch.positions, batch.slots
-        self.inputs.copy_(self.staging, non_blocking=True)
-        assert batch.reads is not None
-        self.plan(batch.reads)
-
-    def plan(self, reads: Reads) -> None:
-        """Tell attention what the rows read."""
-        filled = _filled(reads, self.n_rows)
-        self._room.put(filled.slots)
-        self.attention.plan(filled)
+        rows = np.zeros((4, self.n_rows), np.int64)
+        rows[:3, :n] = batch.ids, batch.positions, batch.slots
+        if batch.drawn is None:
+            self.inputs.copy_(to_device(rows[:3], self.inputs.device))
+        else:
+            assert drawn is not None
+            rows[3] = -1
+            rows[3, :n] = batch.drawn
+            there = to_device(rows, self.inputs.device)
+            self.inputs.copy_(there[:3])
+            self.inputs[0] = with_drawn(there[0], there[3], drawn)
+        self.attention.plan(plan)
 
 
 class Graphs:
-    """The captured sizes of one engine."""
+    """The captured kinds of one engine."""
 
-    def __init__(self, model: FusedModel, pool: KVPool, paged: PagedAttention, most: int, room: int) -> None:
+    def __init__(self, model: FusedModel, pool: KVPool, form: SpanForm, most: int) -> None:
         self._model = model
         self._pool = pool
-        self._paged = paged
+        self._form = form
         self._sizes = ladder(most)
-        self._captured: dict[int, _Captured] = {}
-        self._wanted: int | None = None
-        device = pool.k[0].device
-        self._room = _Room(room, device)
+        self._captured: dict[Kind, _Captured] = {}
+        self._n_missed: Counter[Kind] = Counter()
+        self.wanted: Kind | None = None  # what the last step lacked, and another before it
+        device, dtype = pool.k[0].device, pool.k[0].dtype
+        self._cut = SpanAttention(form, dtype, device).cut
+        self._n_keys = len(pool.k[0]) + 64 * most  # short runs that rows share are named once for each
+        self._buffers = SpanBuffers(room_of(Kind(most, True), self._cut, self._n_keys), form, torch.float32, device)
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._memory = torch.cuda.graph_pool_handle()
 
-    def run(self, batch: Batch) -> torch.Tensor | None:
-        """Logits of a decode step by its graph; None where there is none yet. They are overwritten by the next step."""
-        n = len(batch.ids)
-        assert batch.reads is not None
-        if n > self._sizes[-1] or n != len(batch.wanted) or len(batch.reads.slots) + n > len(self._room.there):
-            return None
-        size = self._sizes[bisect_left(self._sizes, n)]
-        captured = self._captured.get(size)
-        if captured is None:
-            self._wanted = size
-            return None
-        captured.load(batch)
-        captured.graph.replay()
-        assert captured.logits is not None
-        return captured.logits[:n]
+    def run(self, batch: Batch, drawn: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """A step by its graph: what `FusedModel.forward` returns; None where there is none for it.
 
-    def capture_wanted(self) -> None:
-        """Capture the size that the last step lacked, if it lacked one."""
-        if self._wanted is None:
-            return
-        size, self._wanted = self._wanted, None
-        device = self._pool.k[0].device
-        made = _Captured(size, self._paged.graph(size, self._room.there), self._room, device)
+        It is overwritten by the next step.
+        """
+        n = len(batch.ids)
+        if batch.spans is None or batch.reads is not None or n > self._sizes[-1]:
+            return None
+        plan = plan_spans(batch.spans, self._cut, self._form.window)
+        captured = self._fitting(n, plan)
+        if captured is None:
+            return None
+        captured.load(batch, plan, drawn)
+        captured.graph.replay()
+        assert captured.ends is not None
+        rows, hidden = captured.ends
+        return rows[:n], hidden[:n]
+
+    def _fitting(self, n: int, plan: Plan) -> _Captured | None:
+        """The smallest captured kind in which the step has room, if not much larger than the step.
+
+        Where there is none the step's own kind has been missed; at the second time it is wanted.
+        """
+        wide = bool(plan.classes[1] < plan.classes[-1])
+        start = bisect_left(self._sizes, n)
+        for size in self._sizes[start:]:
+            if size > n + max(_SPARE_ROWS, n // 4):
+                break
+            for kind in (Kind(size, wide), Kind(size, True)):
+                captured = self._captured.get(kind)
+                if captured is not None and captured.attention.has_room(plan):
+                    return captured
+        kind = Kind(self._sizes[start], wide)
+        if kind not in self._captured:
+            self._n_missed[kind] += 1
+            self.wanted = kind if self._n_missed[kind] > 1 else None
+        return None
+
+    @property
+    def missing(self) -> Kind | None:
+        """The smallest kind that is not captured."""
+        kinds = (Kind(n, wide) for wide in (False, True) for n in self._sizes)
+        return next((kind for kind in kinds if kind not in self._captured), None)
+
+    def capture(self, kind: Kind) -> None:
+        """Capture one kind."""
+        self.wanted = None
+        pool, device = self._pool, self._pool.k[0].device
+        room = room_of(kind, self._cut, self._n_keys)
+        attention = SpanAttention(self._form, pool.k[0].dtype, device, room, buffers=self._buffers)
+        made = _Captured(kind.n_rows, attention, device)
         nothing = np.zeros(1, np.int32)
-        made.plan(Reads(nothing, nothing, nothing[:0]))
+        attention.plan(plan_spans(spans_of_reads(Reads(nothing, nothing, nothing[:0])), self._cut, self._form.window))
         self._stream.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(self._stream):
             for _ in range(_N_WARM):
                 self._step(made)
         self._stream.synchronize()
         with torch.cuda.graph(made.graph, pool=self._memory, stream=self._stream):
-            made.logits = self._step(made)
+            made.ends = self._step(made)
         torch.cuda.current_stream(device).wait_stream(self._stream)
-        self._captured[size] = made
+        self._captured[kind] = made
 
-    def forget(self) -> None:
-        """Drop all: what they point to is gone, or about to go."""
-        self._captured.clear()
-        self._wanted = None
-
-    def _step(self, made: _Captured) -> torch.Tensor:
+    def _step(self, made: _Captured) -> tuple[torch.Tensor, torch.Tensor]:
         ids, positions, slots = made.inputs
-        return self._model.forward(ids, positions, slots, None, self._pool, made.attention.run)
-
-
-def _filled(reads: Reads, n_rows: int) -> Reads:
-    """The reads of a decode step with rows on slot 0 added: each of these reads that one slot."""
-    n = len(reads.starts) - 1
-    more = np.arange(1, n_rows - n + 1, dtype=np.int32)
-    starts = np.concatenate([reads.starts, reads.starts[-1] + more])
-    slots = np.concatenate([reads.slots[: reads.starts[-1]], np.zeros(n_rows - n, np.int32)])
-    return Reads(np.arange(n_rows + 1, dtype=np.int32), starts.astype(np.int32), slots.astype(np.int32))
+        return self._model.forward(ids, positions, slots, self._pool, made.attention.run)

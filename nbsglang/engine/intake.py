@@ -125,10 +125,11 @@ class Intake:
             raise UsageError(f"the prompt is no valid text (a lone surrogate, perhaps): {error}") from None
         if encoded.anew is not None:
             self._emit(Control("prompt encoded anew", f"the chat template rewrites it from token {encoded.anew} on"))
-        outside = [i for i in encoded.ids if not 0 <= i < self._n_vocab]
-        if outside:
+        wide = np.array(encoded.ids, np.int64)
+        outside = wide[(wide < 0) | (wide >= self._n_vocab)]
+        if len(outside):
             raise UsageError(f"token id {outside[0]} is none of the model's {self._n_vocab}; is this its tokenizer?")
-        ids = np.array(encoded.ids, np.int32)
+        ids = wide.astype(np.int32)
         if not len(ids) and not may_be_empty:
             raise UsageError("the prompt is empty and the model has no BOS token: give it some text")
         return ids

@@ -12,10 +12,15 @@ import atexit
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
-from nbsglang.engine.core import Core, Output
+from nbsglang import current
+from nbsglang.engine.commit import Output
+from nbsglang.engine.core import Core
+
+_LONG_S = 0.5  # who waits so long is likely to go on waiting
 
 Command = Callable[[Core], object]
 
@@ -86,23 +91,52 @@ class Loop:
         atexit.unregister(self._at_exit)
 
     def _work(self) -> None:
-        while True:
-            idle = not self._core.has_work
-            commands = self._take(wait=idle)
-            if commands is None:
-                return
-            for command in commands:
-                command(self._core)
+        while (commands := self._take(wait=True)) is not None:
+            self._run(commands)
             if self._core.has_work:
-                if idle:
-                    self._core.wake()
-                self._delivery.deliver(self._core.step())
+                self._core.wake()
+                with self._hurrying():
+                    if not self._work_on():
+                        return
+
+    def _work_on(self) -> bool:
+        """Step until all is done. False where the loop is to end."""
+        core = self._core
+        while core.has_work:
+            self._delivery.deliver(core.step())
+            core.model.between_steps()
+            commands = self._take(wait=False)
+            if commands is None:
+                return False
+            self._run(commands)
+        return True
+
+    def _run(self, commands: list[Command]) -> None:
+        for command in commands:
+            command(self._core)
+
+    @contextmanager
+    def _hurrying(self) -> Iterator[None]:
+        """On a device that works by itself, launches must not wait for other threads."""
+        if self._core.model.device.type == "cpu":
+            yield
+            return
+        current.hurry()
+        try:
+            yield
+        finally:
+            current.relax()
 
     def _take(self, wait: bool) -> list[Command] | None:
-        """The mail that has come; None when the loop is to end."""
+        """The mail that has come; None when the loop is to end. In a long wait the model gets ready for later steps."""
         with self._wake:
             while wait and not self._mail and not self._closing:
-                self._wake.wait()
+                if not self._wake.wait(_LONG_S if self._core.model.has_chores else None):
+                    self._wake.release()
+                    try:
+                        self._core.model.do_chore()
+                    finally:
+                        self._wake.acquire()
             if self._closing:
                 return None
             commands = list(self._mail)

@@ -9,24 +9,32 @@ Not here: loading (`load.py`) and the attention itself (`attend.py`).
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 from transformers import AttentionInterface
 
 from nbsglang.calls import SamplingParams
-from nbsglang.engine.attend import NAME, Attending, Forward, Probe, attend
+from nbsglang.engine.attend import NAME, Attending, Forward, Probe, attend, has_spans
 from nbsglang.engine.batch import Batch, pack
+from nbsglang.engine.draws import with_drawn
 from nbsglang.engine.fast import FastPath, fast_path
+from nbsglang.engine.host_copy import to_device
 from nbsglang.engine.linears import Linears
 from nbsglang.engine.pool import KVPool
 from nbsglang.engine.radix import RadixTree
 from nbsglang.engine.request import Request
 from nbsglang.errors import ModelRefused
+
+if TYPE_CHECKING:
+    from nbsglang.kernels.spans import SpanForm
+    from nbsglang.kernels.spans_runner import SpanAttention
+    from nbsglang.kernels.spans_torch import TorchSpans
 
 AttentionInterface.register(NAME, attend)  # a definition: without `forward=` nothing ever selects it
 
@@ -51,6 +59,10 @@ class Model:
         self._linears = Linears(module, self.device)
         self._check_layer_types()
         self._fuse = fuse
+        self._spans: dict[
+            SpanForm, SpanAttention | TorchSpans
+        ] = {}  # of a model without a fast path, kept for their buffers
+        self._has_spans = has_spans(self.device)
         self._n_captured = n_captured
         probe = self._probe()
         self.shapes = tuple(shape for _, shape in probe.shapes)
@@ -64,26 +76,55 @@ class Model:
 
     # --------------------------------------------------------------------------------------- running
 
-    def run(self, batch: Batch, pool: KVPool, wanted: Callable[[], bool] = lambda: True) -> torch.Tensor:
-        """One forward pass over a batch. Returns float32 logits [wanted, vocabulary] on the device.
+    def run(
+        self,
+        batch: Batch,
+        pool: KVPool,
+        wanted: Callable[[], bool] = lambda: True,
+        drawn: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """One forward pass over a batch. Returns logits [wanted, vocabulary] on the device, good until the next pass.
 
-        Raises Abandoned soon after `wanted()` has become false.
+        `drawn` int64 has the ids drawn last, where the batch refers to them. Raises Abandoned soon after `wanted()`
+        has become false.
         """
         if self._fast is not None:
             with self._lock, torch.inference_mode():
-                return self._fast.run(batch, pool)
-        return self._call(batch.ids, batch.positions, batch.wanted, Forward(batch, pool, wanted))
+                return self._fast.run(batch, pool, drawn)
+        ids = to_device(batch.ids, self.device)
+        if batch.drawn is not None:
+            assert drawn is not None
+            ids = with_drawn(ids, to_device(batch.drawn, self.device), drawn)
+        return self._call(ids, batch.positions, batch.wanted, Forward(batch, pool, wanted, self._spans))
 
     @property
-    def flat(self) -> bool:
-        """Whether batches are to be flat; see `pack`."""
+    def n_long(self) -> int | None:
+        """How batches are to be packed; see `pack`."""
+        if self._fast is not None:
+            return self._fast.n_long
+        return sys.maxsize if self._has_spans else None
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether it runs by merged weights and large kernels."""
         return self._fast is not None
 
     def between_steps(self) -> None:
-        """Work that no step waits for."""
+        """Work that the step before asked for and no token waits for."""
         if self._fast is not None:
             with self._lock, torch.inference_mode():
                 self._fast.between_steps()
+
+    @property
+    def has_chores(self) -> bool:
+        """Whether there is something to get ready while nobody asks for anything."""
+        return self._fast is not None and self._fast.has_chores
+
+    def do_chore(self) -> None:
+        """Do a piece of it, which takes less than a tenth of a second."""
+        if self._fast is not None:
+            with self._lock, torch.inference_mode():
+                self._fast.do_chore()
 
     def renew(self) -> None:
         """After a change of weights or adapters: a fast path that does not compute the same any more is made anew."""
@@ -110,19 +151,16 @@ class Model:
     def dry_run(self, ids: Any, positions: Any) -> Probe:
         """A forward pass without a pool: what the layers send, and about what a step costs."""
         probe = Probe()
-        self._call(ids, positions, np.array([len(ids) - 1]), probe)
+        self._call(to_device(ids, self.device), positions, np.array([len(ids) - 1]), probe)
         return probe
 
-    def _call(self, ids: Any, positions: Any, wanted: Any, forward: Attending) -> torch.Tensor:
-        def place(values: Any) -> torch.Tensor:
-            return torch.from_numpy(values).to(self.device)
-
+    def _call(self, ids: torch.Tensor, positions: Any, wanted: Any, forward: Attending) -> torch.Tensor:
         with self._ours(), self._linears.swapped(), torch.inference_mode():
             out = self.module(
-                input_ids=place(ids)[None],
-                position_ids=place(positions)[None],
+                input_ids=ids[None],
+                position_ids=to_device(positions, self.device)[None],
                 use_cache=False,
-                logits_to_keep=place(wanted),
+                logits_to_keep=to_device(wanted, self.device),
                 forward=forward,
             )
             return out.logits[0].float()  # type: ignore[no-any-return]
@@ -160,6 +198,7 @@ class Model:
             with self._lock:
                 self._fast.release()
                 self._fast = None
+        self._spans.clear()
 
     # ------------------------------------------------------------------------------------- its owner
 
@@ -218,7 +257,7 @@ class Model:
         pieces = []
         for n in (n_tokens // 2 + 1, n_tokens - n_tokens // 2 - 1):
             request.n_planned = n
-            pieces.append(self.run(pack([request], flat=self.flat), pool).clone())
+            pieces.append(self.run(pack([request], self.n_long), pool).clone())
             request.n_computed += n
         off = ((torch.cat(pieces) - expected).norm() / expected.norm().clamp(min=1e-6)).item()
         limit = _tolerance(self.dtype)

@@ -2,7 +2,8 @@
 
 What it needs next follows from counts: `n_computed` of its tokens are in the KV cache, `n_planned` more
 are computed in the current step, logits are wanted from index `want_from` on. Chunked prefill, decode,
-preemption (`n_computed` back to 0) and the scoring of given tokens are the same arithmetic.
+preemption (`n_computed` back to 0) and the scoring of given tokens are the same arithmetic. `n_pending` tokens
+are drawn but have not reached the host: the next step is planned by counts before it knows them.
 
 Not here: calls and inboxes (`backend.py`), which step computes what (`scheduler.py`).
 """
@@ -51,9 +52,15 @@ class Request:
 
     n_prompt: int = field(init=False)
     scores_only: bool = field(init=False)  # nothing is generated, but given tokens are scored
+    end_ids: frozenset[int] = field(init=False)  # tokens that end the text and are not part of it
+    needs_text: bool = field(init=False)  # the next token depends on the values of those before it
+    is_watched: bool = field(init=False)  # each token is looked at when it comes, not all of them at the end
     slots: Ints = field(init=False)
     n_computed: int = field(default=0, init=False)
     n_planned: int = field(default=0, init=False)
+    n_pending: int = field(default=0, init=False)  # tokens after `n_tokens` that the host has not seen yet
+    drawn_at: int = field(default=0, init=False)  # where the last pending token stands among those of its step
+    n_shown: int = field(default=0, init=False)  # generated tokens that went through the detokenizer
     n_tree: int = field(default=0, init=False)  # leading tokens that the radix tree owns
     node: RadixNode | None = field(default=None, init=False)  # where these end; locked by this request
     admitted: bool = field(default=False, init=False)  # it ran before, though it may have been preempted since
@@ -71,9 +78,16 @@ class Request:
     t_finished: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
+        params = self.sampling
         self.n_prompt = self.n_tokens
         self.scores_only = self.max_new == 0 and self.want_from < self.n_prompt
         self.slots = np.zeros(len(self.row), np.int32)
+        is_bound = self.matcher is not None  # a constraint allows EOS at its end only
+        self.end_ids = self.eos_ids if is_bound or not params.ignore_eos else frozenset()
+        self.end_ids |= frozenset(params.stop_token_ids)
+        penalised = params.repetition_penalty != 1.0 or params.frequency_penalty or params.presence_penalty
+        self.needs_text = is_bound or bool(penalised)
+        self.is_watched = self.streams or is_bound or self.stops is not None or self.n_top is not None
 
     @property
     def tokens(self) -> Ints:
@@ -86,9 +100,21 @@ class Request:
         return self.row[self.n_prompt : self.n_tokens]
 
     @property
+    def n_known(self) -> int:
+        """Tokens with those that are on their way from the device."""
+        return self.n_tokens + self.n_pending
+
+    @property
+    def n_drawn(self) -> int:
+        """Generated tokens with those that are on their way from the device."""
+        return self.n_tokens + self.n_pending - self.n_prompt
+
+    @property
     def goal(self) -> int:
-        """How many tokens must be computed: the last one of a scored text is only looked up, not computed."""
-        return self.n_tokens - 1 if self.scores_only else self.n_tokens
+        """How many tokens must be computed: the last one of a scored or of a full text is only looked up."""
+        known = self.n_tokens + self.n_pending
+        is_full = self.n_pending > 0 and known - self.n_prompt >= self.max_new
+        return known - 1 if self.scores_only or is_full else known
 
     @property
     def n_missing(self) -> int:
@@ -96,16 +122,31 @@ class Request:
         return self.goal - self.n_computed
 
     @property
+    def n_settled(self) -> int:
+        """Computed tokens that are known: one that was planned ahead may follow on a text that has ended."""
+        return min(self.n_computed, self.n_tokens)
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether the logits of the next token are changed before it is drawn."""
+        return self.needs_text or bool(self.sampling.logit_bias) or self.n_drawn < self.sampling.min_tokens
+
+    @property
     def ended(self) -> bool:
         """Finished, failed or aborted."""
         return self.t_finished > 0
 
-    def append(self, token: int) -> None:
-        """Add a generated token; the buffers grow by doubling."""
-        if self.n_tokens == len(self.row):
-            self.row = np.resize(self.row, 2 * len(self.row))
+    def make_room(self, n: int) -> None:
+        """Let `row` and `slots` hold `n` tokens; they grow by doubling."""
+        if n > len(self.row):
+            self.row = np.resize(self.row, max(n, 2 * len(self.row)))
             grown = np.zeros(len(self.row), np.int32)
             grown[: len(self.slots)] = self.slots
             self.slots = grown
+
+    def append(self, token: int) -> None:
+        """Add a generated token."""
+        if self.n_tokens == len(self.row):
+            self.make_room(self.n_tokens + 1)
         self.row[self.n_tokens] = token
         self.n_tokens += 1

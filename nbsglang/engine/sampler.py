@@ -10,80 +10,76 @@ Not here: stop conditions (`core.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from nbsglang.calls import TokenLogprob
+from nbsglang.engine.draws import Draws, Logprobs, Scores
+from nbsglang.engine.host_copy import to_device
 from nbsglang.engine.request import Request
-from nbsglang.errors import BackendError
 
-NOT_NUMBERS = "the model's logits are not numbers (NaN); its weights or its dtype are unfit"
 _NEVER = float("-inf")
 _BLOCK = 256
+_SCORED = 512  # rows at once: their logits in float32 are 260 MB with a large vocabulary
+_BITS = (1 << 64) - 1
+_FACTORS = 0x9E3779B97F4A7C15, 0xD1342543DE82EF95, 0xBF58476D1CE4E5B9  # of seed, place, position
 _COLD = 1e-5  # at or below this temperature the largest logit is certain, and dividing by it would overflow
 
 
-class Sampled(NamedTuple):
-    """One row's token, with log probabilities if the request wants them."""
+@torch.inference_mode()
+def sample(logits: torch.Tensor, requests: Sequence[Request]) -> Draws:
+    """Choose the next token of each request from its row of `logits` [rows, vocabulary]; the device is not waited for.
 
-    id: int
-    logprob: TokenLogprob | None = None
-    top: tuple[TokenLogprob, ...] = ()
+    The logits are the caller's to lose: they are changed in place.
+    """
+    if any(r.is_adjusted for r in requests):
+        logits = logits.float()  # penalties and biases are finer than 16 bits
+    wanting = [row for row, r in enumerate(requests) if r.n_top is not None]
+    own = {row: logits[row].clone() for row in wanting}
+    for row, request in enumerate(requests):
+        if request.is_adjusted:
+            _adjust(logits[row], request)
+    ids, largest = _choose(logits, requests)
+    return Draws(ids, largest, {row: Logprobs(own[row], ids[row], requests[row].n_top or 0) for row in wanting})
 
 
 @torch.inference_mode()
-def sample(logits: torch.Tensor, requests: Sequence[Request]) -> list[Sampled]:
-    """Choose the next token of each request from its row of `logits`, float32 [rows, vocabulary].
-
-    The logits are the caller's to lose: they are changed in place unless log probabilities are wanted. Raises
-    BackendError if some are not numbers.
-    """
-    wants_logprobs = any(r.n_top is not None for r in requests)
-    model_logits = logits.clone() if wants_logprobs else logits
-    for row, request in enumerate(requests):
-        if _is_adjusted(request):
-            _adjust(logits[row], request)
-    ids = _choose(logits, requests)
-    if not wants_logprobs:
-        return [Sampled(i) for i in ids]
-    return [_with_logprobs(model_logits[row], r, ids[row]) for row, r in enumerate(requests)]
-
-
-def score(logits: torch.Tensor, ids: Sequence[int]) -> list[TokenLogprob]:
+def score(logits: torch.Tensor, ids: Sequence[int]) -> Scores:
     """Log probability of each given next token; logits [rows, vocabulary], one id a row."""
-    chosen = torch.tensor(ids, device=logits.device)[:, None]
-    picked = logits.gather(1, chosen)[:, 0] - torch.logsumexp(logits, -1)
-    values = picked.tolist()
-    if any(value != value for value in values):
-        raise BackendError(NOT_NUMBERS)
-    return [TokenLogprob(i, p) for i, p in zip(ids, values, strict=True)]
+    chosen = to_device(np.array(ids, np.int64), logits.device)[:, None]
+    parts = [
+        some.gather(1, of)[:, 0].float() - torch.logsumexp(some.float(), -1)
+        for some, of in zip(torch.split(logits, _SCORED), torch.split(chosen, _SCORED), strict=True)
+    ]
+    return Scores(ids, torch.cat(parts))
 
 
 def uniform(seed: int, place: int, position: int) -> float:
     """A number in [0, 1) from three counters: the finaliser of splitmix64 over their mixture."""
-    bits = (1 << 64) - 1
-    x = (seed * 0x9E3779B97F4A7C15 + place * 0xD1342543DE82EF95 + position * 0xBF58476D1CE4E5B9) & bits
+    x = (seed * _FACTORS[0] + place * _FACTORS[1] + position * _FACTORS[2]) & _BITS
     for _ in range(2):
-        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & bits
-        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & bits
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _BITS
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _BITS
         x ^= x >> 31
     return (x >> 11) / float(1 << 53)
 
 
+def uniforms(seeds: Sequence[int], places: Sequence[int], positions: Sequence[int]) -> npt.NDArray[np.float64]:
+    """`uniform` of many, at once."""
+
+    def counters(values: Sequence[int], factor: int) -> npt.NDArray[np.uint64]:
+        return np.array([value & _BITS for value in values], np.uint64) * np.uint64(factor)
+
+    x = counters(seeds, _FACTORS[0]) + counters(places, _FACTORS[1]) + counters(positions, _FACTORS[2])
+    for _ in range(2):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(31)
+    return (x >> np.uint64(11)).astype(np.float64) / float(1 << 53)
+
+
 # ------------------------------------------------------------------------------------- logits of a row
-
-
-def _is_adjusted(request: Request) -> bool:
-    """Whether `_adjust` would do anything: a view of a row alone costs more than this question."""
-    params = request.sampling
-    return (
-        request.matcher is not None
-        or params.repetition_penalty != 1.0
-        or bool(params.frequency_penalty or params.presence_penalty or params.logit_bias)
-        or request.n_tokens - request.n_prompt < params.min_tokens
-    )
 
 
 def _adjust(row: torch.Tensor, request: Request) -> None:
@@ -106,7 +102,7 @@ def _adjust(row: torch.Tensor, request: Request) -> None:
 def _banned(request: Request) -> frozenset[int]:
     """The ids that would end the text where it must not end yet."""
     params = request.sampling
-    if request.n_tokens - request.n_prompt >= params.min_tokens:
+    if request.n_drawn >= params.min_tokens:
         return frozenset()
     return request.eos_ids | frozenset(params.stop_token_ids)
 
@@ -134,35 +130,32 @@ def _mask(row: torch.Tensor, mask: np.ndarray[tuple[int], np.dtype[np.int32]]) -
 # ----------------------------------------------------------------------------------------- the choice
 
 
-def _choose(logits: torch.Tensor, requests: Sequence[Request]) -> list[int]:
-    largest, at = logits.max(-1)
-    largest_of, ids = torch.stack([largest.double(), at.double()]).tolist()  # one copy to the host
-    if any(value != value for value in largest_of):
-        raise BackendError(NOT_NUMBERS)
-    ids = [int(i) for i in ids]
+def _choose(logits: torch.Tensor, requests: Sequence[Request]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The chosen ids int64 [rows], and the largest logit of each row, which is NaN if any of the row is."""
+    largest, ids = logits.max(-1)
     drawn = [row for row, r in enumerate(requests) if r.sampling.temperature > _COLD]
-    if drawn:
-        some = logits if len(drawn) == len(requests) else logits[drawn]
-        picked = _draw(some, [requests[row] for row in drawn])
-        for row, token in zip(drawn, picked, strict=True):
-            ids[row] = token
-    return ids
+    if len(drawn) == len(requests):
+        ids = _draw(logits, requests)
+    elif drawn:
+        at = to_device(np.array(drawn), logits.device)
+        ids[at] = _draw(logits[at], [requests[row] for row in drawn])
+    return ids, largest
 
 
-def _draw(logits: torch.Tensor, requests: Sequence[Request]) -> list[int]:
-    """Draw from the truncated distributions by inverting their cumulative sums."""
+def _draw(logits: torch.Tensor, requests: Sequence[Request]) -> torch.Tensor:
+    """Draw from the truncated distributions by inverting their cumulative sums; int64 [rows]."""
     params = [r.sampling for r in requests]
-    device = logits.device
-    temperature = torch.tensor([p.temperature for p in params], device=device)
-    probs = torch.softmax(logits / temperature[:, None], -1)
+    draws = uniforms([r.seed for r in requests], [r.place for r in requests], [r.n_known for r in requests])
+    numbers = np.array([[p.temperature for p in params], draws, [p.min_p for p in params]])
+    temperature, places, floors = to_device(numbers, logits.device)
+    probs = torch.softmax(logits.float() / temperature.float()[:, None], -1)
     cut = [row for row, p in enumerate(params) if p.top_k > 0 or p.top_p < 1.0]
     if cut:
-        probs[cut] = _truncate(probs[cut], [params[row].top_k for row in cut], [params[row].top_p for row in cut])
-    floors = torch.tensor([p.min_p for p in params], device=device)
+        at = to_device(np.array(cut), logits.device)
+        probs[at] = _truncate(probs[at], [params[row].top_k for row in cut], [params[row].top_p for row in cut])
     if any(p.min_p > 0 for p in params):
-        probs = torch.where(probs >= floors[:, None] * probs.amax(-1, keepdim=True), probs, 0.0)
-    draws = [uniform(r.seed, r.place, r.n_tokens) for r in requests]
-    return _invert(probs, torch.tensor(draws, dtype=torch.float64, device=device)).tolist()
+        probs = torch.where(probs >= floors.float()[:, None] * probs.amax(-1, keepdim=True), probs, 0.0)
+    return _invert(probs, places)
 
 
 def _invert(weights: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
@@ -194,21 +187,10 @@ def _truncate(probs: torch.Tensor, top_k: list[int], top_p: list[float]) -> torc
     """Zero what lies outside the k likeliest or beyond a cumulative probability of p; not renormalised."""
     values, order = probs.sort(dim=-1, descending=True, stable=True)
     n = values.shape[1]
-    k = torch.tensor([k if k > 0 else n for k in top_k], device=probs.device)[:, None]
+    k = to_device(np.array([k if k > 0 else n for k in top_k]), probs.device)[:, None]
     rank = torch.arange(n, device=probs.device)
     values = torch.where(rank < k, values, 0.0)
     before = values.cumsum(-1) - values
-    p = torch.tensor(top_p, device=probs.device)[:, None] * values.sum(-1, keepdim=True)
+    p = to_device(np.array(top_p, np.float32), probs.device)[:, None] * values.sum(-1, keepdim=True)
     values = torch.where((before < p) | (rank == 0), values, 0.0)
     return torch.zeros_like(probs).scatter_(-1, order, values)
-
-
-def _with_logprobs(row: torch.Tensor, request: Request, token: int) -> Sampled:
-    if request.n_top is None:
-        return Sampled(token)
-    logprobs = torch.log_softmax(row, -1)
-    top: tuple[TokenLogprob, ...] = ()
-    if request.n_top:
-        values, ids = logprobs.topk(min(request.n_top, len(row)))
-        top = tuple(TokenLogprob(i, p) for i, p in zip(ids.tolist(), values.tolist(), strict=True))
-    return Sampled(token, TokenLogprob(token, float(logprobs[token])), top)

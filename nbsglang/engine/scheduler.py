@@ -64,18 +64,51 @@ class Scheduler:
     # ------------------------------------------------------------------------------------- the plan
 
     def plan(self) -> list[Request]:
-        """Choose the next step: sets `n_planned`, reserves slots, returns the requests that compute."""
+        """Choose the next step: sets `n_planned`, reserves slots, returns the requests that compute.
+
+        Those with few tokens come first in it: decodes, then the ends of prompts, then long chunks.
+        """
+        decoding: list[Request] = []
+        extending: list[Request] = []
         for request in self.running:
-            request.n_planned = 0
+            n = request.n_missing
+            if n:
+                (decoding if n == 1 else extending).append(request)
+        self._reserve_one_each(decoding)
         budget = self.chunk_tokens
-        for request in sorted(self.running, key=lambda r: r.n_missing > 1):  # decodes first, stable
-            if request.node is None:  # preempted by an earlier one of this loop
-                continue
-            n = min(request.n_missing, max(budget, 1) if request.n_missing == 1 else budget)
-            if n and self._reserve(request, n):
-                budget -= n if n > 1 else 0
+        for request in extending:
+            if budget and request.node is not None:  # not preempted by an earlier one of this loop
+                n = min(request.n_missing, budget)
+                budget -= n if self._reserve(request, n) else 0
+        n_before = len(self.running)
         self._admit(budget)
-        return [r for r in self.running if r.n_planned]
+        each = (*decoding, *extending, *self.running[n_before:])
+        return sorted((request for request in each if request.n_planned), key=lambda request: request.n_planned)
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether the next plan may have to preempt: the running requests want more slots than the cache can give."""
+        n_room = self.slots.n_free + self.tree.n_evictable
+        if n_room >= len(self.running) + self.chunk_tokens:
+            return False
+        return n_room < sum(request.n_missing for request in self.running)
+
+    def _reserve_one_each(self, requests: list[Request]) -> None:
+        """A slot for each of many decodes: at once where there is room, which is nearly always."""
+        n = len(requests)
+        if self.slots.n_free < n:
+            self._evict(n - self.slots.n_free)
+        if self.slots.n_free < n:
+            for request in requests:
+                if request.node is not None:  # not preempted by an earlier one of this loop
+                    self._reserve(request, 1)
+            return
+        for request, slot in zip(requests, self.slots.take(n).tolist(), strict=True):
+            at = request.n_computed
+            if at == len(request.slots):
+                request.make_room(at + 1)
+            request.slots[at] = slot
+            request.n_planned = 1
 
     def _reserve(self, request: Request, n: int) -> bool:
         """Give the request slots for `n` more tokens, at the cost of the cache, then of younger requests."""
@@ -88,6 +121,7 @@ class Scheduler:
             if victim is request:
                 return False
         at = request.n_computed
+        request.make_room(at + n)
         request.slots[at : at + n] = self.slots.take(n)
         request.n_planned = n
         return True
@@ -213,6 +247,7 @@ class Scheduler:
 
     def preempt(self, request: Request) -> None:
         """Take a running request's memory back and queue it again, before all that arrived later."""
+        assert not request.n_pending, "a token on its way has no place in a request that starts anew"
         self.n_preempted += 1
         self._emit(Preempted(request.id, request.call_id, request.n_computed))
         self._give_back(request)
@@ -240,7 +275,7 @@ class Scheduler:
         """Computed tokens become the tree's, the rest is freed, the lock ends."""
         assert request.node is not None
         self.unplan(request)
-        self.share(request, request.n_computed)
+        self.share(request, request.n_settled)
         private = request.slots[request.n_tree : request.n_computed].copy()
         if len(private):
             self.slots.give(private)

@@ -19,7 +19,8 @@ from nbsglang.engine.scheduler import Limits
 from nbsglang.errors import UsageError
 
 _CPU_STEP_S = 0.8  # aim of a prefill step on a CPU: shorter ones read the weights more often
-_PACE_LEAST, _PACE_MOST = 16, 1024
+_GPU_STEP_S = 0.05  # the same on a GPU: who is decoding waits as long for a token, and 60 ms are felt
+_CPU_CHUNKS, _GPU_CHUNKS = (16, 1024), (256, 8192)  # tokens, least and most
 _CPU_POOL_BYTES = 2 << 30
 _LARGE_GPU = 60 << 30
 _CONTAINER_LIMITS = (  # of control groups, version 2 and 1
@@ -71,29 +72,39 @@ def limits(config: Config, model: Model) -> Limits:
     on_cpu = model.device.type == "cpu"
     max_batch = batch_rows(config, model.device)
     n_parameters = sum(p.numel() for p in model.module.parameters())
-    chunk = config.chunk_tokens or (_pace_start(n_parameters) if on_cpu else 4096)
+    chunk = config.chunk_tokens or (_pace_start(n_parameters) if on_cpu else 2048)
     return Limits(max_batch, chunk, config.lookahead)
 
 
 def _pace_start(n_parameters: int) -> int:
     """Prompt tokens for the first step on a CPU of which nothing is known but that it does 100 GFLOP/s at least."""
-    return max(_PACE_LEAST, min(int(_CPU_STEP_S * 1e11 / (2 * n_parameters)), 256))
+    return max(_CPU_CHUNKS[0], min(int(_CPU_STEP_S * 1e11 / (2 * n_parameters)), 256))
 
 
 class Pace:
-    """How many prompt tokens a step on a CPU computes, so that it takes about `_CPU_STEP_S`.
+    """How many prompt tokens a step computes, so that it takes about `aim_s` seconds.
 
     It follows the steps that went before: a measurement at loading would take a machine that is busy at that moment
     for a slow one, and small chunks cost throughput. Tokens do not depend on it.
     """
 
-    def __init__(self, chunk_tokens: int) -> None:
+    def __init__(self, chunk_tokens: int, aim_s: float, chunks: tuple[int, int]) -> None:
         self.chunk_tokens = chunk_tokens
+        self._aim_s = aim_s
+        self._least, self._most = chunks
 
     def observe(self, n_rows: int, seconds: float) -> int:
         """After a step of `n_rows` tokens: the chunk of the next. Steps far below the chunk tell nothing."""
         if n_rows >= self.chunk_tokens:
-            wanted = n_rows * _CPU_STEP_S / seconds
+            wanted = n_rows * self._aim_s / seconds
             at_once = min(max(wanted, self.chunk_tokens / 2), self.chunk_tokens * 2)  # one odd step moves it little
-            self.chunk_tokens = int(min(max(at_once, _PACE_LEAST), _PACE_MOST))
+            self.chunk_tokens = int(min(max(at_once, self._least), self._most))
         return self.chunk_tokens
+
+
+def pace(config: Config, device: torch.device, chunk_tokens: int) -> Pace | None:
+    """The pace of an engine on this device that begins with `chunk_tokens`; None where the user fixed the chunk."""
+    if config.chunk_tokens is not None:
+        return None
+    on_cpu = device.type == "cpu"
+    return Pace(chunk_tokens, *((_CPU_STEP_S, _CPU_CHUNKS) if on_cpu else (_GPU_STEP_S, _GPU_CHUNKS)))

@@ -119,9 +119,9 @@ class Detokenizer:
         self._tokenizer = tokenizer
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
-    def push(self, token: int) -> str:
-        """The text that is complete with this token; the bytes of an unfinished character wait for the next."""
-        return self._decoder.decode(self._tokenizer.token_bytes(token))
+    def push(self, *tokens: int) -> str:
+        """The text that is complete with these tokens; the bytes of an unfinished character wait for the next."""
+        return self._decoder.decode(b"".join(map(self._tokenizer.token_bytes, tokens)))
 
     def flush(self) -> str:
         """The rest at the end of the text: U+FFFD for a character that was not finished."""

@@ -1,6 +1,6 @@
 """Whether FlashInfer can do something: it is optional, and has 16-bit forms for CUDA only.
 
-Not here: what it does (`norm.py`, `gated.py`, `paged.py`).
+Not here: what it does (`paged.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,21 @@ def flashinfer() -> Any | None:
         return None
 
 
-def flash_for(rows: torch.Tensor) -> Any | None:
-    """FlashInfer, if it has a form for such a tensor."""
-    return flashinfer() if rows.is_cuda and rows.dtype in _DTYPES else None
+def prefill_backend(dtype: torch.dtype, dim: int, device: torch.device) -> str | None:
+    """The name of FlashInfer's fastest form of paged prefill that is compiled already; None where none is.
+
+    Compiling one takes minutes and a CUDA toolkit, which nobody who runs a cell expects.
+    """
+    package = flashinfer()
+    if package is None or device.type != "cuda" or dtype not in _DTYPES:
+        return None
+    try:
+        jit = import_module("flashinfer.jit")
+        best = ["fa3", "fa2"] if torch.cuda.get_device_capability(device)[0] == 9 else ["fa2"]
+        specs = {
+            name: jit.gen_batch_prefill_module(name, dtype, dtype, dtype, torch.int32, dim, dim, 0, False, False, False)
+            for name in best
+        }
+        return next((name for name, spec in specs.items() if spec.is_aot or spec.is_compiled), None)
+    except Exception:  # another version of the package, or a form that it refuses
+        return None

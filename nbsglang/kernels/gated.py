@@ -1,6 +1,6 @@
-"""The gate of a gated MLP: FlashInfer's form, and torch's reference.
+"""The gate of a gated MLP: torch's reference, and which form is used.
 
-Not here: the products around it (`engine/fused.py`).
+Not here: Triton's form (`rows_triton.py`), the products around it (`engine/fused.py`).
 """
 
 from __future__ import annotations
@@ -8,14 +8,12 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
-from nbsglang.kernels.flash import flash_for
-
 
 def silu_mul(rows: torch.Tensor) -> torch.Tensor:
     """silu of the left half of `rows` [n, 2 * width] times the right half: [n, width]."""
-    flash = flash_for(rows)
-    if flash is not None:
-        out: torch.Tensor = flash.silu_and_mul(rows)
-        return out
+    if rows.is_cuda and rows.is_contiguous():
+        from nbsglang.kernels.rows_triton import gate_triton  # torch for CPUs comes without Triton
+
+        return gate_triton(rows)
     gate, up = rows.chunk(2, -1)
     return functional.silu(gate) * up

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from nbsglang.calls import SamplingParams
+from nbsglang.engine.commit import Output
 from nbsglang.engine.config import Config
-from nbsglang.engine.core import Core, Output
+from nbsglang.engine.core import Core
 from nbsglang.engine.model import Model
 from nbsglang.engine.request import Request
 from nbsglang.engine.scheduler import Limits
@@ -32,6 +33,14 @@ def model(kind: str) -> Model:
 
 
 @cache
+def span_model(kind: str) -> Model:
+    """One whose contexts are read by spans, as on a GPU, in torch's form of them."""
+    made = Model(tiny_model(kind), kind)
+    made._has_spans = True
+    return made
+
+
+@cache
 def words() -> Tokenizer:
     return Tokenizer(byte_tokenizer(), n_vocab=300)
 
@@ -44,6 +53,8 @@ def make_core(
     lookahead: int = 8,
     policy: str = "prefix",
     caching: bool = True,
+    ahead: bool = False,
+    spans: bool = False,
 ) -> tuple[Core, EventLog]:
     log = EventLog()
     limits = Limits(max_batch, chunk_tokens, lookahead)
@@ -51,7 +62,8 @@ def make_core(
     def emit(body: object) -> None:
         log.emit("e", body)
 
-    return Core(model(kind), words(), n_slots, limits, Config(policy=policy, caching=caching), emit), log
+    used = span_model(kind) if spans else model(kind)
+    return Core(used, words(), n_slots, limits, Config(policy=policy, caching=caching), emit, ahead=ahead), log
 
 
 @dataclass

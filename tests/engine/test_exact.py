@@ -48,10 +48,13 @@ def jobs(draw: st.DrawFn) -> Job:
     lookahead=st.sampled_from([1, 4, 64]),
     policy=st.sampled_from(["prefix", "prefix", "fcfs", "random", "dfs_weight"]),
     caching=st.sampled_from([True, True, True, False]),
+    ahead=st.booleans(),
 )
-def test_greedy_tokens_are_those_of_transformers(kind, work, spare, chunk, max_batch, lookahead, policy, caching):
+def test_greedy_tokens_are_those_of_transformers(
+    kind, work, spare, chunk, max_batch, lookahead, policy, caching, ahead
+):
     longest = max(len(job.prompt) + job.max_new for job in work)
-    core, log = make_core(kind, longest + spare, max_batch, chunk, lookahead, policy, caching)
+    core, log = make_core(kind, longest + spare, max_batch, chunk, lookahead, policy, caching, ahead)
     drive(core, log, work)
     for job in work:
         assert job.request is not None
@@ -81,10 +84,11 @@ def assert_ended_for_a_reason(kind: str, job: Job) -> None:
         assert request.text == text
 
 
+@pytest.mark.parametrize("spans", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_logits_of_a_fork_tree_equal_transformers_closely(kind):
+def test_logits_of_a_fork_tree_equal_transformers_closely(kind, spans):
     """Shared spans, own tails and windows, all in one batch: the scores of every branch's tokens."""
-    core, log = make_core(kind, 1000, chunk_tokens=64)
+    core, log = make_core(kind, 1000, chunk_tokens=64, spans=spans)
     trunk = tuple(range(40, 110))
     drive(core, log, [Job(trunk, 0)])
     branches = [Job((*trunk, *(b, b + 1, b + 2) * (b % 4 + 1)), 0, score_from=len(trunk) - 1) for b in range(9)]
@@ -150,6 +154,51 @@ def test_preemption_and_eviction_really_happen():
     for job in work:
         assert_greedy("llama", job.request)
         assert job.request.n_tokens == 44
+
+
+def test_steps_planned_ahead_give_the_same_texts():
+    """Also of requests that need their last token, and beside them; what a text's end leaves behind is given back."""
+
+    def work() -> list[Job]:
+        kinds = [
+            SamplingParams(temperature=1.0, seed=3),
+            SamplingParams(temperature=0.8, seed=4, top_p=0.9, top_k=20, stop=("e", "a")),
+            SamplingParams(temperature=0.0, repetition_penalty=1.3),
+            SamplingParams(
+                temperature=1.0, seed=6, frequency_penalty=0.5, min_tokens=4, stop_token_ids=tuple(range(60))
+            ),
+            SamplingParams(temperature=1.0, seed=7, min_tokens=3),
+        ]
+        prompts = [PIECES[4] + PIECES[i] for i in range(5)]
+        jobs = [Job(prompts[i % 5], 14, i % 7, None, kinds[i % 5], None, i % 2 == 0) for i in range(25)]
+        jobs += [Job(PIECES[4] + PIECES[6], 6, 3, score_from=10), Job(PIECES[4] + PIECES[5], 0, 4)]
+        return jobs
+
+    found = []
+    for ahead in (False, True):
+        core, log = make_core(n_slots=1500, max_batch=16, chunk_tokens=20, ahead=ahead)
+        jobs = work()
+        drive(core, log, jobs)
+        core.flush()
+        assert core.scheduler.slots.n_free == core.scheduler.slots.n_slots
+        requests = [job.request for job in jobs]
+        assert len({r.finish_reason for r in requests}) >= 3
+        found.append([(r.generated.tolist(), r.text, r.finish_reason, r.matched) for r in requests])
+        scores = next(r.scores for r in requests if r.scores)
+        found[-1].append([score.id for score in scores])
+    assert found[0] == found[1]
+
+
+def test_a_step_is_launched_before_the_last_one_has_landed():
+    """By counts: while a plain text is decoded there is always a step in the queue, and no row too many at its end."""
+    core, _ = make_core(n_slots=300, ahead=True)
+    request = Job(PIECES[2], 6).make(1)
+    core.submit(request)
+    seen = []
+    while core.has_work:
+        core.step()
+        seen.append((request.n_tokens - request.n_prompt, request.n_computed - request.n_prompt))
+    assert seen == [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 5)]
 
 
 def test_the_test_can_fail():

@@ -48,9 +48,12 @@ def test_logits_are_the_modules_own(kind):
     slots, positions = torch.arange(27).flip(0) + 5, torch.arange(27)
     attend = causal(slots, config.num_attention_heads)
     with torch.inference_mode():
-        logits = model.forward(ids, positions, slots, None, pool, attend)
-        some = model.forward(ids, positions, slots, torch.tensor([3, 26]), pool, attend)
-        none = model.forward(ids, positions, slots, torch.tensor([], dtype=torch.int64), pool, attend)
+        rows, hidden = model.forward(ids, positions, slots, pool, attend)
+        assert rows.shape == hidden.shape == (27, config.hidden_size)
+        none = model.logits(rows[:0], hidden[:0])
+        wanted = torch.tensor([3, 26])
+        some = model.logits(rows[wanted], hidden[wanted])
+        logits = model.logits(rows, hidden)  # last: it may overwrite both
     assert none.shape == (0, expected.shape[1])
     assert (logits - expected).abs().max() < 1e-5
     assert (some - expected[[3, 26]]).abs().max() < 1e-5

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nbsglang.calls import SamplingParams
 from nbsglang.engine.request import Request
-from nbsglang.engine.sampler import _invert, sample, score, uniform
+from nbsglang.engine.sampler import _invert, sample, score, uniform, uniforms
 
 PROMPT = [3, 3, 5]
 
@@ -27,7 +27,7 @@ def request(seed: int = 0, generated: tuple[int, ...] = (), place: int = 0, n_to
 
 def counts(logits: torch.Tensor, n: int = 4000, **params) -> np.ndarray:
     requests = [request(seed, **params) for seed in range(n)]
-    ids = [s.id for s in sample(logits.repeat(n, 1), requests)]
+    ids = [s.id for s in sample(logits.repeat(n, 1), requests).fetch()]
     return np.bincount(ids, minlength=logits.shape[-1]) / n
 
 
@@ -65,38 +65,44 @@ def test_greedy_takes_the_largest_also_beside_sampled_rows():
     logits = torch.randn(3, 50, generator=torch.Generator().manual_seed(0))
     best = logits.argmax(-1).tolist()
     rows = [request(temperature=0.0), request(1, temperature=1.0), request(temperature=0.0)]
-    found = [s.id for s in sample(logits.clone(), rows)]
+    found = [s.id for s in sample(logits.clone(), rows).fetch()]
     assert (found[0], found[2]) == (best[0], best[2])
 
 
 def test_a_row_draws_the_same_alone_and_in_a_batch():
     logits = torch.randn(20, 300, generator=torch.Generator().manual_seed(0))
     rows = [request(seed, place=seed % 3, temperature=1.0) for seed in range(20)]
-    together = [s.id for s in sample(logits.clone(), rows)]
-    alone = [sample(logits[i : i + 1].clone(), [rows[i]])[0].id for i in range(20)]
+    together = [s.id for s in sample(logits.clone(), rows).fetch()]
+    alone = [sample(logits[i : i + 1].clone(), [rows[i]]).fetch()[0].id for i in range(20)]
     assert together == alone
 
 
 def test_penalties_bias_and_minimum():
     flat = torch.zeros(8)
-    assert sample(flat.repeat(1, 1), [request(temperature=0.0, logit_bias=((6, 1.0),))])[0].id == 6
+    assert sample(flat.repeat(1, 1), [request(temperature=0.0, logit_bias=((6, 1.0),))]).fetch()[0].id == 6
     frequent = torch.tensor([[0.0, 0.0, 0.0, 0.0, 2.5, 2.0, 0.0, 0.0]])
-    assert sample(frequent.clone(), [request(generated=(4, 4), temperature=0.0, frequency_penalty=0.3)])[0].id == 5
-    assert sample(frequent.clone(), [request(generated=(4, 4), temperature=0.0, presence_penalty=0.3)])[0].id == 4
+    assert (
+        sample(frequent.clone(), [request(generated=(4, 4), temperature=0.0, frequency_penalty=0.3)]).fetch()[0].id == 5
+    )
+    assert (
+        sample(frequent.clone(), [request(generated=(4, 4), temperature=0.0, presence_penalty=0.3)]).fetch()[0].id == 4
+    )
     repeated = torch.tensor([[0.0, 0.0, 1.9, 2.0, 0.0, -1.0, 0.0, 0.0]])
-    assert sample(repeated.clone(), [request(temperature=0.0, repetition_penalty=1.2)])[0].id == 2  # 3 is in the prompt
+    assert (
+        sample(repeated.clone(), [request(temperature=0.0, repetition_penalty=1.2)]).fetch()[0].id == 2
+    )  # 3 is in the prompt
     ended = torch.tensor([[0.0, 5.0, 1.0, 4.0]])
     held = request(temperature=0.0, min_tokens=2, stop_token_ids=(3,), eos=(1,))
-    assert sample(ended.clone(), [held])[0].id == 2
+    assert sample(ended.clone(), [held]).fetch()[0].id == 2
     held.append(2)
     held.append(2)
-    assert sample(ended.clone(), [held])[0].id == 1
+    assert sample(ended.clone(), [held]).fetch()[0].id == 1
 
 
 def test_logprobs_are_before_temperature_penalties_and_bias():
     logits = torch.tensor([[1.0, 2.0, 3.0]])
     made = request(temperature=0.0, logit_bias=((0, 9.0),), n_top=2)
-    found = sample(logits.clone(), [made])[0]
+    found = sample(logits.clone(), [made]).fetch()[0]
     logprobs = torch.log_softmax(logits[0], -1)
     assert found.id == 0
     assert found.logprob.logprob == pytest.approx(logprobs[0].item())
@@ -105,9 +111,15 @@ def test_logprobs_are_before_temperature_penalties_and_bias():
 
 def test_score_gives_the_log_softmax_of_given_tokens():
     logits = torch.randn(4, 30, generator=torch.Generator().manual_seed(2))
-    found = score(logits, [1, 2, 3, 4])
+    found = score(logits, [1, 2, 3, 4]).fetch()
     wanted = torch.log_softmax(logits, -1)
     assert [t.logprob for t in found] == pytest.approx([wanted[i, i + 1].item() for i in range(4)], abs=1e-5)
+
+
+def test_uniform_numbers_are_the_same_one_by_one_and_at_once():
+    seeds, places, positions = [0, 5, -3, 1 << 70], [0, 1, 2, 3], [0, 17, 1 << 20, 4]
+    alone = [uniform(*counters) for counters in zip(seeds, places, positions, strict=True)]
+    assert uniforms(seeds, places, positions).tolist() == alone
 
 
 def test_uniform_is_uniform_and_depends_on_each_counter():

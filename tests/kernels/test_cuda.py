@@ -9,7 +9,9 @@ import torch
 from nbsglang.kernels.flash import flashinfer
 from nbsglang.kernels.gated import silu_mul
 from nbsglang.kernels.norm import add_rms_norm, rms_norm
+from nbsglang.kernels.paged import paged_attention
 from nbsglang.kernels.rope import HeadNorms, rope_store, rope_store_torch
+from nbsglang.kernels.spans import Reads, SpanForm
 
 pytestmark = [pytest.mark.gpu]
 needs_flash = pytest.mark.skipif(flashinfer() is None, reason="needs FlashInfer")
@@ -58,15 +60,13 @@ def test_norms_and_gate():
 
 @needs_flash
 @pytest.mark.parametrize("heads", HEADS[:2])
-@pytest.mark.parametrize(
-    ("rows", "contexts"),
-    [([1] * 7, [3, 900, 17, 1, 64, 1200, 33]), ([1, 200, 1, 33], [50, 200, 900, 400])],
-)
+@pytest.mark.parametrize(("rows", "contexts"), [([300, 700], [300, 900]), ([1, 200, 1, 33], [50, 200, 900, 400])])
 def test_paged_attention(heads, rows, contexts):
-    from nbsglang.kernels.paged import Heads, PagedAttention, Reads
-
     n_heads, n_kv, dim = heads
-    paged = PagedAttention(Heads(n_heads, n_kv, dim, dim**-0.5), torch.bfloat16, torch.device("cuda"))
+    form = SpanForm(n_heads, n_kv, dim, dim, dim**-0.5)
+    paged = paged_attention(form, torch.bfloat16, torch.device("cuda"))
+    if paged is None:
+        pytest.skip("FlashInfer's form is not compiled")
     k_pool, v_pool = torch.randn(2, 5000, n_kv, dim, device="cuda").bfloat16()
     rng = np.random.default_rng(0)
     starts, at = (np.cumsum([0, *sizes]).astype(np.int32) for sizes in (contexts, rows))
@@ -74,7 +74,8 @@ def test_paged_attention(heads, rows, contexts):
     query = torch.randn(int(at[-1]), n_heads, dim, device="cuda").bfloat16()
     reads = Reads(at, starts, slots)
     paged.plan(reads)
-    found = paged.run(query, k_pool, v_pool)
+    found = torch.full_like(query, float("nan"))
+    paged.run(query, k_pool, v_pool, found)
     for i, n in enumerate(contexts):
         mine = torch.from_numpy(slots[starts[i] : starts[i + 1]].astype(np.int64)).cuda()
         group = n_heads // n_kv
@@ -83,7 +84,3 @@ def test_paged_attention(heads, rows, contexts):
         seen = torch.ones(rows[i], n, device="cuda").tril(n - rows[i]).bool()
         weights = torch.softmax(scores.masked_fill(~seen, float("-inf")), -1)
         assert off(found[at[i] : at[i + 1]], (weights @ values).transpose(0, 1)) < 6e-3
-    if rows == [1] * len(rows):
-        graph = paged.graph(len(rows), torch.from_numpy(np.pad(slots, (0, 100))).cuda())
-        graph.plan(reads)
-        assert torch.equal(graph.run(query, k_pool, v_pool), found)

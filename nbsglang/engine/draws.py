@@ -1,0 +1,84 @@
+"""What a step has chosen or scored, while it is on its way from the device to the host.
+
+Not here: how it is chosen (`sampler.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from nbsglang.calls import TokenLogprob
+from nbsglang.engine.host_copy import HostCopy
+from nbsglang.errors import BackendError
+
+NOT_NUMBERS = "the model's logits are not numbers (NaN); its weights or its dtype are unfit"
+
+
+class Sampled(NamedTuple):
+    """One row's token, with log probabilities if the request wants them."""
+
+    id: int
+    logprob: TokenLogprob | None = None
+    top: tuple[TokenLogprob, ...] = ()
+
+
+class Draws:
+    """The tokens of a step: `ids` int64 [rows] on the device at once, and on the host when they have come there."""
+
+    def __init__(self, ids: torch.Tensor, largest: torch.Tensor, logprobs: dict[int, Logprobs]) -> None:
+        self.ids = ids
+        self._copy = HostCopy(torch.stack([ids.double(), largest.double()]))  # float64 holds every id
+        self._logprobs = logprobs
+
+    def fetch(self) -> list[Sampled]:
+        """Each row's token. Raises BackendError if logits were not numbers."""
+        ids, largest = self._copy.wait()
+        if np.isnan(largest).any():
+            raise BackendError(NOT_NUMBERS)
+        tokens = ids.astype(np.int64).tolist()
+        if not self._logprobs:
+            return [Sampled(token) for token in tokens]
+        return [
+            self._logprobs[row].of(token) if row in self._logprobs else Sampled(token)
+            for row, token in enumerate(tokens)
+        ]
+
+
+class Logprobs:
+    """Of the chosen token and the `n_top` likeliest, for one row of the model's own logits [vocabulary]."""
+
+    def __init__(self, row: torch.Tensor, token: torch.Tensor, n_top: int) -> None:
+        logprobs = torch.log_softmax(row.float(), -1)
+        values, ids = logprobs.topk(min(n_top, len(row)))
+        mine = logprobs.gather(0, token[None])
+        self._copy = HostCopy(torch.stack([torch.cat([mine, values]).double(), torch.cat([token[None], ids]).double()]))
+
+    def of(self, token: int) -> Sampled:
+        """The token with them."""
+        values, ids = self._copy.wait()
+        each = [TokenLogprob(int(i), float(p)) for i, p in zip(ids, values, strict=True)]
+        return Sampled(token, each[0], tuple(each[1:]))
+
+
+class Scores:
+    """Log probabilities of given tokens, on their way to the host."""
+
+    def __init__(self, ids: Sequence[int], values: torch.Tensor) -> None:
+        self._ids = ids
+        self._copy = HostCopy(values)
+
+    def fetch(self) -> list[TokenLogprob]:
+        """One for each given token, in order. Raises BackendError if logits were not numbers."""
+        values = self._copy.wait()
+        if np.isnan(values).any():
+            raise BackendError(NOT_NUMBERS)
+        return [TokenLogprob(i, p) for i, p in zip(self._ids, values.tolist(), strict=True)]
+
+
+def with_drawn(ids: torch.Tensor, places: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    """The `ids` [rows] with those of `drawn` at their `places` [rows], where these are not -1; all int64."""
+    return torch.where(places < 0, ids, drawn[places.clamp(min=0)])

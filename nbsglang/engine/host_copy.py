@@ -1,0 +1,42 @@
+"""Copies between host and device that neither side waits for.
+
+On CUDA they go through pinned memory, whose allocator keeps a block until the device has done with it; on a CPU
+there is nothing to copy.
+
+Not here: what is copied (`sampler.py`, `fast.py`, `graphs.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+import torch
+
+
+def to_device(values: npt.NDArray[Any], device: torch.device) -> torch.Tensor:
+    """The array on the device, ordered before all that is queued there from now on. The caller may change its own."""
+    tensor = torch.from_numpy(values)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+class HostCopy:
+    """A tensor on its way to the host."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._event: torch.cuda.Event | None = None
+        self._host = tensor
+        if tensor.is_cuda:
+            self._host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+            self._host.copy_(tensor, non_blocking=True)
+            self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._event.record()
+
+    def wait(self) -> npt.NDArray[Any]:
+        """The values, when they are there; other threads run while this one waits."""
+        if self._event is not None:
+            self._event.synchronize()
+        values: npt.NDArray[Any] = self._host.numpy()
+        return values

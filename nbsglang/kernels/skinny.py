@@ -1,0 +1,118 @@
+"""Products of a few rows with a layer's weights, bound by the reading of the weights: Triton's form, or torch's.
+
+How they are cut was searched on an H200 for the layers of an 8B model (`benchmarks/gpu_skinny.py`); few cuts are within
+one or two percent of the best ones everywhere.
+
+Not here: the kernels (`skinny_triton.py`), products of many rows, which are torch's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, cast
+
+import torch
+from torch.nn import functional
+
+from nbsglang.kernels.gated import silu_mul
+
+MOST = 16  # rows; with more of them, torch's products are as near to the memory's speed
+_LEAST = 1 << 20  # weights; with fewer, starting a kernel takes longer than reading them
+_DTYPES = (torch.bfloat16, torch.float16)
+_PROGRAMS = 128  # about one for each processor of a large device: sums of fewer are split
+_DEEP = 512  # columns that are not split further
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """How a product is cut: `outs` x `ins` weights a tile, `stages` tiles on their way, sums in `split` parts.
+
+    One row is multiplied without the last two. All but `stages` and `split` are powers of two.
+    """
+
+    outs: int
+    ins: int
+    warps: int = 4
+    stages: int = 1
+    split: int = 1
+
+
+def skinny_linear(
+    rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, *, wide: bool = False
+) -> torch.Tensor:
+    """`rows` [n, n_in] times `weight` [n_out, n_in], transposed, plus `bias` [n_out]: [n, n_out].
+
+    `wide` gives the sums in float32, as they are, where the others are rounded to the dtype of the rows.
+    """
+    tiles = _tiles(rows, weight, len(weight), gated=False)
+    if tiles is None:
+        return _torch_wide(rows, weight, bias) if wide else functional.linear(rows, weight, bias)
+    out = rows.new_empty(len(rows), len(weight), dtype=torch.float32 if wide else rows.dtype)
+    return cast(torch.Tensor, cast(Any, _triton()).product(rows, weight, bias, out, tiles))
+
+
+def _torch_wide(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    if rows.dtype == torch.float32 or not rows.is_cuda:
+        return functional.linear(rows, weight, bias).float()
+    sums: torch.Tensor = torch.mm(rows, weight.T, out_dtype=torch.float32)
+    return sums if bias is None else sums + bias
+
+
+def skinny_gated(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """silu of `rows` [n, n_in] times the gate, times `rows` times up, both of `weight` [2 * width, n_in]: [n, width].
+
+    Both products are rounded before the gate, as if they had been stored.
+    """
+    tiles = _tiles(rows, weight, len(weight) // 2, gated=True)
+    if tiles is None or bias is not None:
+        return silu_mul(skinny_linear(rows, weight, bias))
+    out = rows.new_empty(len(rows), len(weight) // 2)
+    return cast(torch.Tensor, cast(Any, _triton()).product(rows, weight, None, out, tiles, gated=True))
+
+
+def choose(n: int, n_out: int, n_in: int, gated: bool) -> Tiles | None:
+    """The cut for `n` rows and `n_out` outputs, of gated products those after the gate; None where there is none."""
+    n_weights = n_out * n_in * (1 + gated)
+    if not 0 < n <= MOST or n_weights < _LEAST:
+        return None
+    if n == 1:
+        return Tiles(2, 2048) if n_out > 4096 else Tiles(4, 1024)
+    outs = 64
+    n_tiles = -(-n_out * (1 + gated) // outs)
+    split = 1
+    while n_tiles * split < _PROGRAMS and 2 * split * _DEEP <= n_in:
+        split *= 2
+    return None if gated and split > 1 else Tiles(outs, 128, stages=4, split=split)
+
+
+def _tiles(rows: torch.Tensor, weight: torch.Tensor, n_out: int, gated: bool) -> Tiles | None:
+    n, n_in = rows.shape
+    if n > MOST or not (rows.is_cuda and weight.is_cuda) or not _is_fit(rows) or not _is_fit(weight):
+        return None
+    if rows.dtype != weight.dtype or n_in % 16 or not _is_known(rows.device) or _triton() is None:
+        return None
+    if torch.is_grad_enabled() and (rows.requires_grad or weight.requires_grad):
+        return None
+    return choose(n, n_out, n_in, gated)
+
+
+def _is_fit(part: torch.Tensor) -> bool:
+    """Whether each row starts where 16 bytes can be read at once."""
+    return part.dtype in _DTYPES and part.stride(1) == 1 and not part.stride(0) % 8 and not part.data_ptr() % 16
+
+
+@cache
+def _is_known(device: torch.device) -> bool:
+    """Whether the kernels were tried on such a device."""
+    return torch.cuda.get_device_capability(device)[0] == 9
+
+
+@cache
+def _triton() -> Any | None:
+    """The kernels, or None: torch for CPUs comes without Triton."""
+    try:
+        return import_module("nbsglang.kernels.skinny_triton")
+    except ImportError:
+        return None
