@@ -88,6 +88,14 @@ class Tokens(NamedTuple):
     ids: tuple[TokenIds, ...]
 
 
+class Jumped(NamedTuple):
+    """Tokens that a constraint forced, without a choice of the model: they follow what the request received."""
+
+    request: int
+    call_id: Word
+    ids: TokenIds
+
+
 class TokenTexts(NamedTuple):
     """The texts of token ids that this log has not named before."""
 
@@ -252,6 +260,7 @@ Body = (
     | Admitted
     | Step
     | Tokens
+    | Jumped
     | TokenTexts
     | Preempted
     | Finished

@@ -155,6 +155,7 @@ def _usage(entry: Entry) -> Usage:
         cached_tokens=n_cached,
         computed_tokens=n_prompt - n_cached,
         generated_tokens=sum(r.n_tokens - r.n_prompt for r in requests),
+        jumped_tokens=sum(r.n_jumped for r in requests),
         first_token_s=min(firsts) - entry.t_start if firsts else None,
         seconds=time.perf_counter() - entry.t_start,
     )

@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nbsglang.engine.draws import Sampled
+from nbsglang.engine.jump import Jumper
 from nbsglang.engine.request import Ints, Request
 from nbsglang.engine.scheduler import Scheduler
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import BackendError, NbsglangError
-from nbsglang.events import Body, Finished, Tokens, TokenTexts
+from nbsglang.events import Body, Finished, Jumped, Tokens, TokenTexts
 
 
 class Output(NamedTuple):
@@ -56,6 +57,7 @@ class Commit:
         self._tokenizer = tokenizer
         self._totals = totals
         self._emit = emit
+        self._jumper = Jumper(tokenizer)
         self._named = np.zeros(max(n_vocab, tokenizer.n_vocab), bool)
 
     def name_tokens(self, tokens: Ints) -> None:
@@ -67,21 +69,24 @@ class Commit:
             self._emit(TokenTexts(ids, tuple(self._tokenizer.token_text(i) for i in ids)))
 
     def take(self, requests: Sequence[Request], sampled: Sequence[Sampled], outputs: list[Output]) -> None:
-        """Take a token for each request that has not ended meanwhile.
+        """Take a token for each row of a request that has not ended meanwhile.
 
         Outputs are added one by one, so that none is lost when a later request fails.
         """
-        alive = [(r, token) for r, token in zip(requests, sampled, strict=True) if not r.t_finished]
-        if not alive:
+        rows = [(request, token) for request, token in zip(requests, sampled, strict=True) if not request.t_finished]
+        if not rows:
             return
         now = time.perf_counter()
-        self.name_tokens(np.array([token.id for _, token in alive], np.int32))
-        self._emit(Tokens(tuple(r.id for r, _ in alive), tuple((token.id,) for _, token in alive)))
-        self._totals.generated_tokens += len(alive)
-        for request, token in alive:
+        self.name_tokens(np.array([token.id for _, token in rows], np.int32))
+        plain = [row for row in rows if not row[0].n_draft]
+        self._log(plain)
+        for request, token in rows:
+            request.n_pending -= 1
+            if request.t_finished or request.n_stale:
+                request.n_stale = max(request.n_stale - 1, 0)
+                continue
             if request.t_first is None:
                 request.t_first = now
-            request.n_pending -= 1
             try:
                 output = self._take(request, token)
             except Exception as error:  # a stop pattern past its budget, say: the neighbours are not to blame
@@ -89,47 +94,129 @@ class Commit:
             if output is not None:
                 outputs.append(output)
 
+    def _log(self, rows: Sequence[tuple[Request, Sampled]]) -> None:
+        if rows:
+            self._emit(Tokens(tuple(r.id for r, _ in rows), tuple((token.id,) for _, token in rows)))
+            self._totals.generated_tokens += len(rows)
+
     def _take(self, request: Request, sampled: Sampled) -> Output | None:
         token = sampled.id
+        if request.n_draft:
+            if token == request.row[request.n_tokens - request.n_draft]:
+                return self._confirm(request, sampled)
+            self._reject(request, sampled)
         if token in request.end_ids:
             return self.end(request, "stop", token)
         request.append(token)
         if request.is_watched:
             return self._watch(request, sampled)
-        return self.end(request, "length") if request.n_tokens - request.n_prompt >= request.max_new else None
+        return self.end(request, "length") if request.n_new >= request.max_new else None
 
-    def _watch(self, request: Request, sampled: Sampled) -> Output | None:
-        """Log probabilities, text, stops and constraint of the token that was appended last."""
+    def _confirm(self, request: Request, sampled: Sampled) -> Output | None:
+        """The model chose the first of the drafts itself."""
+        request.n_draft -= 1
+        request.n_jumped += 1
+        self._log_jump(request, [sampled.id])
+        return self._watch(request, sampled, jumps=False)  # the next row has a token yet
+
+    def _reject(self, request: Request, sampled: Sampled) -> None:
+        """The model chose another token than the first draft: the rows of the others are worth nothing."""
+        n = request.n_draft
+        self._log([(request, sampled)])
+        self._scheduler.retract(request, n)
+        request.drop_drafts()
+        request.n_stale = n
+
+    def _watch(self, request: Request, sampled: Sampled, jumps: bool = True) -> Output | None:
+        """Log probabilities, text, stops and constraint of a token that is new, and what they force."""
         if sampled.logprob is not None:
             request.logprobs.append(sampled.logprob)
             request.tops.append(sampled.top)
-        n_new = request.n_tokens - request.n_prompt
-        text = self._shown(request)
         if request.matcher is not None:
             accepted = request.matcher.accept(sampled.id)
             assert accepted, f"the constraint's mask allowed token {sampled.id}, which it does not accept"
-        if request.stops is not None:
-            text, stopped = request.stops.push(text, check=n_new > request.sampling.min_tokens)
-            if stopped:
-                return self.end(request, "stop", request.stops.matched, text)
-        if request.matcher is not None and request.matcher.ended:
-            return self.end(request, "constraint", None, text)
-        if n_new >= request.max_new:
-            return self.end(request, "length", None, text)
+        text, ended = self._judge(request)
+        if ended is None and jumps:
+            text, ended = self._jump(request, text)
+        if ended is not None:
+            return ended
         request.text += text
         return Output(request, text) if request.streams else None
 
+    def begin(self, request: Request) -> Output | None:
+        """Take what the constraint of a new request forces at once; that may be all."""
+        if not request.max_new:
+            return None
+        text, ended = self._jump(request, "")
+        if ended is not None:
+            return ended
+        request.text += text
+        return Output(request, text) if request.streams and text else None
+
+    def _jump(self, request: Request, text: str) -> tuple[str, Output | None]:
+        """Append the forced tokens, each judged like any other, or as drafts.
+
+        Returns `text` with theirs, and the end if one came.
+        """
+        if request.jump == "off":
+            return text, None
+        tokens = self._jumper.tokens(request)
+        if request.jump == "exact":
+            self._draft(request, tokens)
+            return text, None
+        assert request.matcher is not None
+        taken, ended = [], None
+        for token in tokens:
+            request.append(token)
+            taken.append(token)
+            accepted = request.matcher.accept(token)
+            assert accepted, f"the constraint forces token {token}, which it does not accept"
+            more, ended = self._judge(request, text)
+            if ended is not None:
+                break
+            text += more
+        if taken:
+            request.n_jumped += len(taken)
+            request.want_from = request.n_tokens - 1
+            self._log_jump(request, taken)
+        return text, ended
+
+    def _draft(self, request: Request, tokens: Sequence[int]) -> None:
+        room = request.max_new - request.n_new - 1  # the model adds one
+        for token in tokens[: max(room, 0)]:
+            request.append(token)
+            request.n_draft += 1
+
+    def _log_jump(self, request: Request, tokens: Sequence[int]) -> None:
+        self.name_tokens(np.array(tokens, np.int32))
+        self._emit(Jumped(request.id, request.call_id, tuple(tokens)))
+        self._totals.generated_tokens += len(tokens)
+
+    def _judge(self, request: Request, before: str = "") -> tuple[str, Output | None]:
+        """The text of the newest token, or the end that it brings, with the text `before` it."""
+        text = self._shown(request)
+        if request.stops is not None:
+            text, stopped = request.stops.push(text, check=request.n_new > request.sampling.min_tokens)
+            if stopped:
+                return "", self.end(request, "stop", request.stops.matched, before + text)
+        if request.matcher is not None and request.matcher.ended:
+            return "", self.end(request, "constraint", None, before + text)
+        if request.n_new >= request.max_new:
+            return "", self.end(request, "length", None, before + text)
+        return text, None
+
     def _shown(self, request: Request) -> str:
         """The text of the tokens that have not been through the detokenizer."""
-        start, request.n_shown = request.n_shown, request.n_tokens - request.n_prompt
+        start, request.n_shown = request.n_shown, request.n_new
         if request.detokenizer is None:
             return ""
-        return request.detokenizer.push(*request.generated[start:].tolist())
+        return request.detokenizer.push(*request.generated[start : request.n_new].tolist())
 
     def end(
         self, request: Request, reason: str | None = None, matched: str | int | None = None, text: str = ""
     ) -> Output:
         """The request is done: complete its text, return its memory."""
+        request.drop_drafts()
         request.finish_reason = reason or "prefix"  # type: ignore[assignment]
         request.matched = matched
         if request.detokenizer is not None and not (request.stops is not None and request.stops.stopped):
@@ -146,6 +233,7 @@ class Commit:
         """Drop a request; what it computed stays in the cache. One that has ended is left alone."""
         if request.ended:
             return
+        request.drop_drafts()
         if request.t_queued:
             self._scheduler.finish(request)
         self._log_end(request, reason)

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from nbsglang.errors import UsageError
 
 Policy = Literal["prefix", "fcfs", "random", "dfs_weight"]
+Jump = Literal["canonical", "exact", "off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,13 @@ class Config:
     caching: bool = True
     lookahead: int = 64
     seed: int = 0
+    jump: Jump = "canonical"
 
     def __post_init__(self) -> None:
         if self.policy not in get_args(Policy):
             raise UsageError(f"policy={self.policy!r} is unknown; choose one of {', '.join(get_args(Policy))}")
+        if self.jump not in get_args(Jump):
+            raise UsageError(f"jump={self.jump!r} is unknown; choose one of {', '.join(get_args(Jump))}")
         if self.kv_tokens is not None and self.kv_tokens < 2:
             raise UsageError(f"kv_tokens={self.kv_tokens}: the pool must hold at least 2 tokens")
         if self.kv_memory is not None and not 0 < self.kv_memory <= 1:

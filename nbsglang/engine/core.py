@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -84,6 +86,7 @@ class Core:
         self._fingerprint: Fingerprint | None = model.fingerprint()
         self._ahead = model.device.type == "cuda" if ahead is None else ahead
         self._flight: _Flight | None = None
+        self._early: list[Output] = []  # of requests that had something to say before their first step
         self._t_landed = 0.0
         self._drawn = torch.zeros(limits.max_batch, dtype=torch.int64, device=model.device)  # ids of the last launch
 
@@ -92,10 +95,10 @@ class Core:
     @property
     def has_work(self) -> bool:
         """Some request waits or runs, or a step is under way."""
-        return bool(self.scheduler.waiting or self.scheduler.running or self._flight)
+        return bool(self.scheduler.waiting or self.scheduler.running or self._flight or self._early)
 
     def submit(self, request: Request) -> None:
-        """Queue a request, unless it was aborted on its way here."""
+        """Queue a request, unless it was aborted on its way here; what its constraint forces at once is taken."""
         if request.ended:
             return
         self.commit.name_tokens(request.tokens)
@@ -103,6 +106,12 @@ class Core:
         self.totals.requests += 1
         request.t_queued = time.perf_counter()
         self.scheduler.add(request)
+        try:
+            output = self.commit.begin(request)
+        except Exception as error:  # a constraint past its budget, say
+            output = self.commit.fail(request, error)
+        if output is not None:
+            self._early.append(output)
 
     def abort(self, request: Request, reason: str = "cancelled") -> None:
         """Drop a request; what it computed stays in the cache. One that has ended is left alone."""
@@ -141,7 +150,7 @@ class Core:
 
         Without `ahead` a step lands at once.
         """
-        outputs: list[Output] = []
+        outputs, self._early = self._early, []
         if self._flight is not None and not self._may_fly_ahead():
             self._land(outputs)
         began = time.perf_counter()
@@ -244,19 +253,21 @@ class Core:
             start = max(request.want_from, request.n_computed)
             self.scheduler.computed(request)
             n_wanted = max(request.n_computed - start, 0)
-            n_scored = min(n_wanted, request.n_known - 1 - start)  # rows before the last known token
-            if n_scored > 0:
-                follow += request.row[start + 1 : start + 1 + n_scored].tolist()
-                scored.append((at, at + n_scored))
-                flight.scoring.append((request, n_scored))
             at += n_wanted
+            if request.n_draft and n_wanted:
+                request.drop_drafts(request.n_missing)  # which the chunk cut off
+            elif (n_scored := min(n_wanted, request.n_known - 1 - start)) > 0:  # rows before the last known token
+                follow += request.row[start + 1 : start + 1 + n_scored].tolist()
+                scored.append((at - n_wanted, at - n_wanted + n_scored))
+                flight.scoring.append((request, n_scored))
             request.want_from = max(request.want_from, request.n_computed)
             if request.n_missing:
                 continue
             if request.max_new:
                 if self._can_go_on(request, outputs):
-                    flight.sampling.append(request)
-                    rows.append(at - 1)
+                    n_rows = 1 + request.n_draft
+                    flight.sampling += [request] * n_rows
+                    rows += range(at - n_rows, at)
             elif request.scores_only:
                 flight.ending.append(request)
             else:
@@ -267,8 +278,10 @@ class Core:
             self._draw(flight, logits if len(rows) == len(logits) else logits[rows])
 
     def _draw(self, flight: _Flight, logits: torch.Tensor) -> None:
-        flight.draws = sample(logits, flight.sampling)
-        self._drawn[: len(flight.sampling)] = flight.draws.ids
+        drafting = any(request.n_draft for request in flight.sampling)
+        flight.draws = sample(logits, _by_row(flight.sampling) if drafting else flight.sampling)
+        if not drafting:  # else the next step waits until this one has landed
+            self._drawn[: len(flight.sampling)] = flight.draws.ids
         for place, request in enumerate(flight.sampling):
             request.drawn_at = place
             request.n_pending += 1
@@ -355,6 +368,26 @@ def _rows(logits: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.Tenso
     if sum(stop - start for start, stop in spans) == len(logits):
         return logits
     return logits[np.concatenate([np.arange(start, stop) for start, stop in spans])]
+
+
+def _by_row(requests: Sequence[Request]) -> list[Request]:
+    """For each row of a request with drafts, the request as it is if the drafts up to there are right."""
+    rows: list[Request] = []
+    for request, again in groupby(requests):
+        if not request.n_draft:
+            rows += again
+            continue
+        assert request.matcher is not None
+        matcher = request.matcher.fork()
+        for n in range(request.n_draft + 1):
+            row = copy(request)
+            row.n_tokens, row.n_draft = request.n_tokens - request.n_draft + n, 0
+            row.matcher = matcher.fork()
+            rows.append(row)
+            if n < request.n_draft:
+                accepted = matcher.accept(int(request.row[row.n_tokens]))
+                assert accepted, "a draft that the constraint does not allow"
+    return rows
 
 
 def _too_much(request: Request) -> OutOfMemory:

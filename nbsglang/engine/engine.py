@@ -40,7 +40,7 @@ from nbsglang.calls import (
 )
 from nbsglang.engine.backend import Desk
 from nbsglang.engine.commit import Output as StepOutput
-from nbsglang.engine.config import Config, Policy
+from nbsglang.engine.config import Config, Jump, Policy
 from nbsglang.engine.core import Core
 from nbsglang.engine.inbox import Awaiting, Waiting
 from nbsglang.engine.intake import Intake
@@ -83,8 +83,10 @@ class Engine:
     as take about 0.8 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
     ageing), "fcfs", "random" or "dfs_weight"; `caching=False` switches the radix cache off, for
     comparison. `verify` compares logits with those of transformers once. `fuse` lets a model of the common shape run on
-    merged weights and fused kernels on CUDA, `graphs` captures its decode steps. `seed` makes unseeded sampling
-    repeatable. `log` receives the events, as those of `source`, which is unique.
+    merged weights and fused kernels on CUDA, `graphs` captures its decode steps. `jump` says what happens to text that
+    a constraint forces: "canonical" takes it at once, spelled as the tokenizer spells it; "exact" has the model check
+    that spelling in one pass, so that texts are those of "off", which asks the model for each token. `seed` makes
+    unseeded sampling repeatable. `log` receives the events, as those of `source`, which is unique.
 
     Raises ModelNotFound, ModelRefused, DownloadError or UsageError.
     """
@@ -107,12 +109,13 @@ class Engine:
         verify: bool = True,
         fuse: bool = True,
         graphs: bool = True,
+        jump: Jump = "canonical",
         seed: int = 0,
         name: str | None = None,
         log: EventLog | None = None,
         allow_pickle: bool = False,
     ) -> None:
-        config = Config(kv_tokens, kv_memory, max_batch, chunk_tokens, policy, caching, lookahead, seed)
+        config = Config(kv_tokens, kv_memory, max_batch, chunk_tokens, policy, caching, lookahead, seed, jump)
         self.log = log if log is not None else current.event_log()
         source = model if model_path is None else model_path
         loaded = load(source, tokenizer, dtype, device, self._progress, allow_pickle=allow_pickle)
@@ -134,7 +137,7 @@ class Engine:
             raise
         self._renderer = Renderer(words)
         n_context, n_vocab = self._model.n_context, self._model.n_vocab
-        self._intake = Intake(words, self._renderer, emit, n_vocab, n_context, n_slots, config.seed)
+        self._intake = Intake(words, self._renderer, emit, n_vocab, n_context, n_slots, config)
         self._desk = Desk(words)
         self._loop = Loop(core, _Delivery(core, self._desk, self._model, emit), self.name)
         self._finalizer = weakref.finalize(self, self._loop.stop)

@@ -16,18 +16,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nbsglang.calls import Call, Constraint, GenCall, LogprobSpec, Prompt, SamplingParams, ScoreCall, Text
+from nbsglang.engine.config import Config
 from nbsglang.engine.grammar.matcher import Matcher
 from nbsglang.engine.prompt import Renderer
 from nbsglang.engine.radix import common_prefix
 from nbsglang.engine.request import Ints, Request
 from nbsglang.engine.sampler import uniform
 from nbsglang.engine.stops import StopMatcher
+from nbsglang.engine.store import cache_folder
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import PromptTooLong, UsageError
 from nbsglang.events import Control
 
 if TYPE_CHECKING:
-    from nbsglang.engine.grammar.external import Compiler
+    from nbsglang.engine.grammar.constraints import Constraints
 
 
 class Intake:
@@ -41,15 +43,16 @@ class Intake:
         n_vocab: int,
         n_context: int,
         n_slots: int,
-        seed: int,
+        config: Config,
     ) -> None:
         self._tokenizer = tokenizer
         self._renderer = renderer
         self._emit = emit
         self._n_vocab, self._n_context, self._n_slots = n_vocab, n_context, n_slots
         self._lock = threading.Lock()  # for what follows
-        self._seed = seed
-        self._compiler: Compiler | None = None  # made at the first constraint: it reads the whole vocabulary
+        self._seed = config.seed
+        self._jump = config.jump
+        self._constraints: Constraints | None = None  # made at the first one: it reads the whole vocabulary
 
     def requests(self, call: Call) -> list[Request]:
         """The requests of a call, their ids still 0. Raises UsageError, ConstraintError or PromptTooLong."""
@@ -81,19 +84,22 @@ class Intake:
                 streams=call.stream,
                 n_top=call.logprobs.top if call.logprobs else None,
                 place=place,
+                jump=self._jump if call.constraint is not None and call.logprobs is None else "off",
             )
             for place in range(params.n)
         ]
 
     def _compile(self, constraint: Constraint) -> Matcher:
-        from nbsglang.engine.grammar.external import Compiler  # loads llguidance: only for who uses it
-
         with self._lock:
-            if self._compiler is None:
+            if self._constraints is None:
+                from nbsglang.engine.grammar.constraints import Constraints
+
                 words = self._tokenizer
-                self._compiler = Compiler(words.bytes_table, words.eos_ids, words.special_ids)
-            compiler = self._compiler
-        return compiler.compile(constraint)
+                folder = cache_folder() / "vocabularies"
+                never = words.special_ids | frozenset(words.hf.added_tokens_decoder)  # an added token is no text either
+                self._constraints = Constraints(words.bytes_table, words.eos_ids, never, folder=folder)
+            constraints = self._constraints
+        return constraints.compile(constraint)
 
     def _score_requests(self, call: ScoreCall) -> list[Request]:
         """One request for each choice, then, if asked for, one for each choice without the prompt."""

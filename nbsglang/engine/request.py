@@ -3,7 +3,8 @@
 What it needs next follows from counts: `n_computed` of its tokens are in the KV cache, `n_planned` more
 are computed in the current step, logits are wanted from index `want_from` on. Chunked prefill, decode,
 preemption (`n_computed` back to 0) and the scoring of given tokens are the same arithmetic. `n_pending` tokens
-are drawn but have not reached the host: the next step is planned by counts before it knows them.
+are drawn but have not reached the host: the next step is planned by counts before it knows them. The last `n_draft`
+tokens are guesses whose logits are all wanted: what the model would have chosen otherwise is taken back.
 
 Not here: calls and inboxes (`backend.py`), which step computes what (`scheduler.py`).
 """
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbsglang.calls import FinishReason, SamplingParams, TokenLogprob
+from nbsglang.engine.config import Jump
 from nbsglang.engine.grammar.matcher import Matcher
 from nbsglang.engine.radix import RadixNode
 from nbsglang.engine.stops import StopMatcher
@@ -49,6 +51,7 @@ class Request:
     streams: bool = False
     n_top: int | None = None  # logprobs of generated tokens are wanted, with so many alternatives
     place: int = 0  # which of the call's texts this is
+    jump: Jump = "off"  # what happens to text that the constraint forces
 
     n_prompt: int = field(init=False)
     scores_only: bool = field(init=False)  # nothing is generated, but given tokens are scored
@@ -60,6 +63,9 @@ class Request:
     n_planned: int = field(default=0, init=False)
     n_pending: int = field(default=0, init=False)  # tokens after `n_tokens` that the host has not seen yet
     drawn_at: int = field(default=0, init=False)  # where the last pending token stands among those of its step
+    n_draft: int = field(default=0, init=False)  # of the last tokens, those that the model has yet to confirm
+    n_stale: int = field(default=0, init=False)  # rows under way whose tokens are of no use any more
+    n_jumped: int = field(default=0, init=False)  # generated tokens that were forced
     n_shown: int = field(default=0, init=False)  # generated tokens that went through the detokenizer
     n_tree: int = field(default=0, init=False)  # leading tokens that the radix tree owns
     node: RadixNode | None = field(default=None, init=False)  # where these end; locked by this request
@@ -100,6 +106,11 @@ class Request:
         return self.row[self.n_prompt : self.n_tokens]
 
     @property
+    def n_new(self) -> int:
+        """Generated tokens that stay."""
+        return self.n_tokens - self.n_draft - self.n_prompt
+
+    @property
     def n_known(self) -> int:
         """Tokens with those that are on their way from the device."""
         return self.n_tokens + self.n_pending
@@ -123,8 +134,8 @@ class Request:
 
     @property
     def n_settled(self) -> int:
-        """Computed tokens that are known: one that was planned ahead may follow on a text that has ended."""
-        return min(self.n_computed, self.n_tokens)
+        """Computed tokens that stay: one that was planned ahead may follow on a text that has ended."""
+        return min(self.n_computed, self.n_tokens - self.n_draft)
 
     @property
     def is_adjusted(self) -> bool:
@@ -143,6 +154,12 @@ class Request:
             grown = np.zeros(len(self.row), np.int32)
             grown[: len(self.slots)] = self.slots
             self.slots = grown
+
+    def drop_drafts(self, n: int | None = None) -> None:
+        """Forget the last `n` drafts, or all."""
+        n = self.n_draft if n is None else n
+        self.n_tokens -= n
+        self.n_draft -= n
 
     def append(self, token: int) -> None:
         """Add a generated token."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn import functional
 
 from nbsglang.engine.draws import Draws, Logprobs, Scores
 from nbsglang.engine.host_copy import to_device
@@ -40,6 +41,12 @@ def sample(logits: torch.Tensor, requests: Sequence[Request]) -> Draws:
     for row, request in enumerate(requests):
         if request.is_adjusted:
             _adjust(logits[row], request)
+    bound = [row for row, request in enumerate(requests) if request.matcher is not None]
+    if bound:
+        _mask(logits, bound, [m.mask() for r in requests if (m := r.matcher) is not None])
+    for row, request in enumerate(requests):
+        if request.n_drawn < request.sampling.min_tokens:
+            _ban(logits[row], request)
     ids, largest = _choose(logits, requests)
     return Draws(ids, largest, {row: Logprobs(own[row], ids[row], requests[row].n_top or 0) for row in wanting})
 
@@ -83,28 +90,25 @@ def uniforms(seeds: Sequence[int], places: Sequence[int], positions: Sequence[in
 
 
 def _adjust(row: torch.Tensor, request: Request) -> None:
-    """Penalties, bias, min_tokens and the constraint's mask, in place; nothing to do for most rows."""
-    params = request.sampling
+    """Penalties and bias, in place; nothing to do for most rows."""
     _penalise(row, request)
-    for token, bias in params.logit_bias:
+    for token, bias in request.sampling.logit_bias:
         row[token] += bias
-    if request.matcher is not None:
-        _mask(row, request.matcher.mask())
+
+
+def _ban(row: torch.Tensor, request: Request) -> None:
+    """Keep out what would end a text that must go on, unless the constraint lets nothing but the end follow."""
     banned = _banned(request)
     if banned:
         at = torch.tensor(sorted(banned), device=row.device)
         kept = row[at]
         row[at] = _NEVER
         if request.matcher is not None and not bool((row > _NEVER).any()):
-            row[at] = kept  # the constraint lets nothing but the end follow
+            row[at] = kept
 
 
 def _banned(request: Request) -> frozenset[int]:
-    """The ids that would end the text where it must not end yet."""
-    params = request.sampling
-    if request.n_drawn >= params.min_tokens:
-        return frozenset()
-    return request.eos_ids | frozenset(params.stop_token_ids)
+    return request.eos_ids | frozenset(request.sampling.stop_token_ids)
 
 
 def _penalise(row: torch.Tensor, request: Request) -> None:
@@ -120,11 +124,24 @@ def _penalise(row: torch.Tensor, request: Request) -> None:
         row[at] -= torch.from_numpy(cost.astype(np.float32)).to(row.device)
 
 
-def _mask(row: torch.Tensor, mask: np.ndarray[tuple[int], np.dtype[np.int32]]) -> None:
-    """Ban what the packed mask does not allow: bit i of word j is token 32 j + i."""
-    allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: len(row)].astype(bool)
-    row[: len(allowed)].masked_fill_(torch.from_numpy(~allowed).to(row.device), _NEVER)
-    row[len(allowed) :] = _NEVER
+def _mask(logits: torch.Tensor, rows: Sequence[int], masks: Sequence[npt.NDArray[np.int32]]) -> None:
+    """Ban what the rows' packed masks do not allow: bit i of word j is token 32 j + i."""
+    n_vocab = logits.shape[1]
+    if not logits.is_cuda:
+        for row, mask in zip(rows, masks, strict=True):
+            allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[:n_vocab].astype(bool)
+            logits[row, : len(allowed)].masked_fill_(torch.from_numpy(~allowed), _NEVER)
+            logits[row, len(allowed) :] = _NEVER
+        return
+    words = to_device(np.stack(masks), logits.device)  # unpacked there: a byte for each token would be 8 times the copy
+    bits = torch.arange(32, dtype=torch.int32, device=logits.device)
+    banned = ((words[:, :, None] >> bits) & 1).view(len(rows), -1)[:, :n_vocab] == 0
+    banned = functional.pad(banned, (0, n_vocab - banned.shape[1]), value=True)
+    if len(rows) == len(logits):
+        logits.masked_fill_(banned, _NEVER)
+        return
+    at = to_device(np.array(rows), logits.device)
+    logits[at] = logits[at].masked_fill(banned, _NEVER)
 
 
 # ----------------------------------------------------------------------------------------- the choice
@@ -164,7 +181,7 @@ def _invert(weights: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
     First among blocks, then in one: sums over the whole vocabulary in float64 would cost more than the softmax.
     """
     rows = torch.arange(len(weights), device=weights.device)
-    blocks = torch.nn.functional.pad(weights, (0, -weights.shape[1] % _BLOCK)).view(len(weights), -1, _BLOCK)
+    blocks = functional.pad(weights, (0, -weights.shape[1] % _BLOCK)).view(len(weights), -1, _BLOCK)
     sums = blocks.sum(-1, dtype=torch.float32).double()
     block, rest = _find(sums, draws * sums.sum(-1))
     inside, _ = _find(blocks[rows, block].double(), rest)

@@ -248,6 +248,7 @@ class Scheduler:
     def preempt(self, request: Request) -> None:
         """Take a running request's memory back and queue it again, before all that arrived later."""
         assert not request.n_pending, "a token on its way has no place in a request that starts anew"
+        request.drop_drafts()
         self.n_preempted += 1
         self._emit(Preempted(request.id, request.call_id, request.n_computed))
         self._give_back(request)
@@ -270,6 +271,12 @@ class Scheduler:
         if request.n_planned:
             self.slots.give(request.slots[at : at + request.n_planned].copy())
             request.n_planned = 0
+
+    def retract(self, request: Request, n: int) -> None:
+        """The last `n` computed tokens turned out wrong: their slots go back."""
+        request.n_computed -= n
+        request.want_from = request.n_computed
+        self.slots.give(request.slots[request.n_computed : request.n_computed + n].copy())
 
     def _give_back(self, request: Request) -> None:
         """Computed tokens become the tree's, the rest is freed, the lock ends."""

@@ -16,7 +16,7 @@ from nbsglang.viz.state import CallView, Part, PartKind, RequestView, StreamView
 
 MAX_KEPT = 2000  # finished requests and ended streams that are remembered
 
-REQUESTS = (ev.Queued, ev.Admitted, ev.Tokens, ev.Preempted, ev.Finished)
+REQUESTS = (ev.Queued, ev.Admitted, ev.Tokens, ev.Jumped, ev.Preempted, ev.Finished)
 STREAMS = (ev.StreamBegan, ev.StreamEnded, ev.StreamText, ev.StreamRole, ev.CallBegan, ev.CallEnded, ev.VariableSet)
 
 _K = TypeVar("_K")
@@ -50,6 +50,8 @@ class StreamsState:
             case ev.Tokens():
                 for number, ids in zip(body.requests, body.ids, strict=False):
                     self._write(self._request(number, ""), ids, t_ns)
+            case ev.Jumped():
+                self._write(self._request(body.request, body.call_id), body.ids, t_ns)
             case ev.Preempted():
                 self._request(body.request, body.call_id).state = "preempted"
                 self._totals.n_preempted += 1

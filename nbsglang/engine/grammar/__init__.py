@@ -1,1 +1,22 @@
-"""Constrained decoding: from a regex, choices, a JSON Schema or a grammar to masks of allowed tokens."""
+"""Constrained decoding: from a regex, choices, a JSON Schema or a grammar to masks of allowed tokens.
+
+`Vocab` and `compile_regex` are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+_WHERE = {"Vocab": "vocab", "compile_regex": "compiled"}  # name -> module
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_WHERE])

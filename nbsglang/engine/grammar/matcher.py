@@ -1,6 +1,6 @@
 """The contract between constrained decoding and the engine, and the table that mask rows live in.
 
-Not here: who fills the contract (`external.py`), what a constraint is (`calls.Constraint`).
+Not here: who fills the contract (`automatic.py`, `external.py`), what a constraint is (`calls.Constraint`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ class Matcher(Protocol):
 
     @property
     def row(self) -> int:
-        """The index of `mask()` in the shared table; the same for the whole life of the matcher."""
+        """The index of `mask()` in the array of masks that it is part of, valid until the matcher changes.
+
+        Matchers in states of one mask may have one row.
+        """
         ...
 
     @property
@@ -36,7 +39,7 @@ class Matcher(Protocol):
         ...
 
     def mask(self) -> MaskRow:
-        """The tokens that may come next: a view of the table, valid until the matcher changes.
+        """The tokens that may come next: a view of the array, not to be written to, valid until the matcher changes.
 
         Raises ConstraintError when no token of the vocabulary can come next, or past the work budget.
         """
@@ -66,12 +69,12 @@ class Matcher(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the row back; a matcher that is dropped does so by itself."""
+        """Give back a row of its own; a matcher that is dropped does so by itself."""
         ...
 
 
 class MaskTable:
-    """Rows of masks in one array that grows: `rows[matcher.row]` is the mask of a matcher."""
+    """Rows of masks in one array that grows, each for one matcher: `rows[matcher.row]` is its mask."""
 
     def __init__(self, n_vocab: int, n_rows: int = 16) -> None:
         self.rows: npt.NDArray[np.int32] = np.zeros((n_rows, (n_vocab + 31) // 32), dtype=np.int32)

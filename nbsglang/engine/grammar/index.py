@@ -1,0 +1,141 @@
+"""The masks of a constraint: for each state of a text the tokens that can come next.
+
+A token is allowed where a full match can still be reached by tokens; EOS exactly where the text is one.
+
+Not here: how a text's state is kept (`automatic.py`), where tokens lead (`moves.py`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nbsglang.engine.grammar.live import Liveness
+from nbsglang.engine.grammar.matcher import MaskRow
+from nbsglang.engine.grammar.moves import Moves, State
+from nbsglang.engine.grammar.rows import SharedRows
+from nbsglang.engine.grammar.table import Automaton, Table
+from nbsglang.engine.grammar.tails import Ends
+from nbsglang.engine.grammar.trie import Indices
+from nbsglang.engine.grammar.vocab import Vocab, pack
+from nbsglang.engine.grammar.walk import Part
+from nbsglang.errors import ConstraintError
+
+
+class Index:
+    """The masks of one automaton for one vocabulary, made when they are first asked for and shared by all matchers.
+
+    Any thread may use it: what is there already costs no lock. `rows` may be shared by several constraints.
+    """
+
+    def __init__(self, automaton: Automaton, vocab: Vocab, rows: SharedRows | None = None) -> None:
+        self.vocab = vocab
+        self.table = Table(automaton)
+        self.rows = SharedRows(vocab.n_words) if rows is None else rows
+        self.start: State = (self.table.start, b"")
+        self._lock = self.table.lock
+        self._moves = Moves(vocab, self.table)
+        self._live = Liveness(vocab, self.table, self._moves)
+        self._row_of: dict[State, int] = {}
+        self._has_text: dict[int, bool] = {}
+
+    def check(self, name: str) -> None:
+        """Raise ConstraintError, with this name for the constraint, if no tokens lead from the start to a match."""
+        with self._lock:
+            if self.start[0] < 0:
+                raise ConstraintError(f"{name} cannot be used: no text matches it")
+            if not self._live.is_live(self.start):
+                raise ConstraintError(f"{name} cannot be used: {self._live.lacking()}")
+            self.row(self.start)
+
+    def row(self, state: State) -> int:
+        """The row of a state's mask. Raises ConstraintError if it would be empty, or past a budget."""
+        found = self._row_of.get(state)
+        if found is None:
+            with self._lock:
+                found = self._row_of.get(state)  # another thread may have been here
+                if found is None:
+                    found = self._row_of[state] = self.rows.add(self._mask(state))
+        return found
+
+    def mask(self, state: State) -> MaskRow:
+        """The mask of a state. Raises as `row` does."""
+        return self.rows.view(self.row(state))
+
+    def accepts(self, state: State) -> bool:
+        """The text is a full match."""
+        return not state[1] and self.table.accepts(state[0])
+
+    def has_text(self, state: State) -> bool:
+        """Whether a token other than EOS can come next."""
+        if self._live.is_proved and not state[1]:
+            return self.table.goes_on(state[0])
+        if self.accepts(state) and not self.vocab.eos_ids:
+            with self._lock:
+                return bool(self._text_mask(state).any())
+        row = self.row(state)
+        found = self._has_text.get(row)
+        if found is None:
+            found = self._has_text[row] = bool((self.rows.view(row) & self.vocab.text_row).any())
+        return found
+
+    def after(self, state: State, token: int) -> State | None:
+        """The state after a token that is no EOS; None where the mask of `state` does not have it."""
+        row = self._row_of.get(state)
+        if row is not None and not self.rows.view(row).item(token >> 5) >> (token & 31) & 1:
+            return None
+        after = self._moves.read(state, token)
+        if after is None or row is not None:
+            return after
+        with self._lock:
+            is_live = self._moves.can_finish(after) and self._live.is_live(after)
+        return after if is_live else None
+
+    # ------------------------------------------------------------------------------ all tokens
+
+    def _mask(self, state: State) -> MaskRow:
+        row = self._text_mask(state)
+        if self.accepts(state):
+            row |= self.vocab.eos_row
+        if not row.any():
+            why = "no token of this vocabulary can come next"
+            if self.accepts(state):
+                why = "the text is complete, and this vocabulary has no token to end it"
+            raise ConstraintError(f"this constraint is at a dead end: {why}")
+        return row
+
+    def _text_mask(self, state: State) -> MaskRow:
+        if state[1]:
+            tokens = [token for token, after in self._moves.finishing(state) if self._live.is_live(after)]
+            return pack(np.array(tokens, np.intp), self.vocab.n_words)
+        reached, words, broken = self._moves.reach(state)
+        row = np.zeros(self.vocab.n_words, np.int32)
+        for part in reached.parts:
+            row |= self._part_mask(part)
+        if not self._live.is_proved:
+            words, broken = self._alive(words), self._alive(broken)
+        for ends in (words, broken):
+            if len(ends.tokens):
+                _set(row, ends.tokens)
+        return row
+
+    def _part_mask(self, part: Part) -> MaskRow:
+        """The tokens of a stretch."""
+        stretch, chain = part
+        if self._live.is_proved:
+            return stretch.row(len(chain) - 1)
+        return stretch.row_of([d for d in range(1, len(chain)) if self._live.is_live((chain[d], b""))])
+
+    def _alive(self, ends: Ends) -> Ends:
+        """Those after which a match can be reached."""
+        states = self._moves.after(ends)
+        is_live = {state: self._live.is_live(state) for state in dict.fromkeys(states)}
+        live = np.flatnonzero([is_live[state] for state in states])
+        return Ends(ends.tokens[live], ends.states[live])
+
+
+def _set(row: MaskRow, tokens: Indices) -> None:
+    """Have the tokens in a mask."""
+    if len(tokens) < 2000:
+        np.bitwise_or.at(row.view(np.uint8), tokens >> 3, (1 << (tokens & 7)).astype(np.uint8))
+    else:
+        row |= pack(tokens, len(row))

@@ -1,0 +1,80 @@
+"""The states of a pattern without gates: sets of positions. From every one of them a match can be reached.
+
+Not here: patterns with anchors in the middle, word boundaries or lookarounds (`guarded.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Protocol, TypeAlias
+
+from nbsglang.engine.grammar.program import Program
+
+Moves: TypeAlias = Iterable[tuple[Hashable, Sequence[int]]]
+
+
+class Machine(Protocol):
+    """What an automaton asks for its states; a state is known by its key."""
+
+    start: Hashable
+    is_certain: bool  # from every state a match can be reached
+
+    def is_live(self, key: Hashable) -> bool:
+        """Whether it is plain that a match can be reached from here."""
+        ...
+
+    def accepts(self, key: Hashable) -> bool:
+        """Whether the text may end here."""
+        ...
+
+    def moves(self, key: Hashable) -> Moves:
+        """The states that can come next, each with the classes that go there; a class at most once."""
+        ...
+
+    def weight(self, key: Hashable) -> int:
+        """About how many bytes the key takes."""
+        ...
+
+
+class Plain:
+    """A `Machine` for one program. A key is the set of positions from its first one on, and that one."""
+
+    def __init__(self, program: Program) -> None:
+        self.start: Hashable = (1, 0)
+        self.is_certain = True
+        self._program = program
+
+    def is_live(self, key: Hashable) -> bool:
+        """See `Machine.is_live`."""
+        return True
+
+    def accepts(self, key: Hashable) -> bool:
+        """See `Machine.accepts`."""
+        return self._program.root.advance(_bits(key), 0)[1]
+
+    def moves(self, key: Hashable) -> Moves:
+        """See `Machine.moves`."""
+        program = self._program
+        follow = program.root.advance(_bits(key), 0)[0]
+        if not follow:
+            return []
+        together: dict[int, list[int]] = {}
+        for class_id, bits in program.by_class(follow).items():
+            together.setdefault(bits, []).append(class_id)
+        return [(_key(bits), classes) for bits, classes in together.items()]
+
+    def weight(self, key: Hashable) -> int:
+        """See `Machine.weight`."""
+        assert isinstance(key, tuple)
+        return 150 + int(key[0].bit_length()) // 8
+
+
+def _key(bits: int) -> tuple[int, int]:
+    low = (bits & -bits).bit_length() - 1
+    return bits >> low, low
+
+
+def _bits(key: Hashable) -> int:
+    assert isinstance(key, tuple)
+    bits: int = key[0] << key[1]
+    return bits

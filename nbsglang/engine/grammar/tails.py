@@ -1,0 +1,65 @@
+"""Tokens that end inside a character, after whole characters or none: which of them can follow.
+
+Not here: tokens that begin inside one (`index.py`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from nbsglang.engine.grammar.table import Table
+from nbsglang.engine.grammar.trie import Indices
+from nbsglang.engine.grammar.vocab import Vocab
+from nbsglang.engine.grammar.walk import Reached
+
+_NONE = np.zeros(0, np.intp)
+
+
+class Ends(NamedTuple):
+    """Tokens with the states of the automaton after their whole characters."""
+
+    tokens: Indices
+    states: Indices
+
+
+class Tails:
+    """The tokens of a vocabulary with a tail and no head, for one automaton."""
+
+    def __init__(self, vocab: Vocab, table: Table) -> None:
+        self._table = table
+        self._begun = begun = vocab.begun
+        self._classes = table.classes.within(begun.firsts, begun.lasts)  # [tails, n_classes]
+        some: npt.NDArray[np.bool_] = np.any(self._classes, axis=0)
+        self._any: list[bool] = some.tolist()
+        self._live: dict[int, npt.NDArray[np.bool_] | None] = {}
+
+    def of(self, reached: Reached) -> Ends:
+        """Those that can follow."""
+        begun = self._begun
+        found: list[tuple[Indices, int]] = [(begun.roots, reached.start)]
+        for stretch, chain in reached.parts:
+            found += [(at, chain[depth]) for depth, at in stretch.begun if depth < len(chain)]
+        others = np.flatnonzero(begun.is_node.take(reached.nodes)) if len(reached.nodes) else _NONE
+        for node, state in zip(reached.nodes[others].tolist(), reached.states[others].tolist(), strict=True):
+            first, behind = np.searchsorted(begun.nodes, [node, node + 1])
+            found.append((np.arange(first, behind), state))
+        ends = [self._of(at, state) for at, state in found if self._after(state) is not None]
+        if not ends:
+            return Ends(_NONE, _NONE)
+        return Ends(np.concatenate([end.tokens for end in ends]), np.concatenate([end.states for end in ends]))
+
+    def _of(self, at: Indices, state: int) -> Ends:
+        live = self._after(state)
+        assert live is not None, "a state that has some"
+        tokens = self._begun.tokens[at[live[self._begun.tails[at]]]]
+        return Ends(tokens, np.full(len(tokens), state))
+
+    def _after(self, state: int) -> npt.NDArray[np.bool_] | None:
+        """Which tails some character that can follow begins with, None if there is no such tail. [tails]"""
+        if state not in self._live:
+            classes = [cls for cls, after in enumerate(self._table.after(state)) if after >= 0 and self._any[cls]]
+            self._live[state] = np.any(self._classes[:, classes], axis=1) if classes else None
+        return self._live[state]

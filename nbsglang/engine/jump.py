@@ -1,0 +1,84 @@
+"""Jump-forward decoding: text that a constraint forces becomes tokens without a forward pass for each of them.
+
+The forced text is spelled as the tokenizer itself would spell it: it is encoded together with the text before it, and
+that must begin with the tokens that are there already. Tokens at its end that a longer token could still absorb, by
+what may follow, are left to the model.
+
+Not here: what is forced (the matchers), appending the tokens (`commit.py`). Source: the SGLang paper, section 4.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from nbsglang.engine.grammar.matcher import MaskRow, Matcher
+from nbsglang.engine.request import Request
+from nbsglang.engine.tokenizer import Tokenizer
+
+_CONTEXTS = (64, 16, 4, 1)  # tokens before the forced text with which it is encoded, the most that fit first
+
+
+class Jumper:
+    """Spells forced text in the tokens of one tokenizer."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._spellings: list[tuple[bytes, int]] = []  # of all tokens that are text, in order; made when first used
+
+    def tokens(self, request: Request) -> list[int]:
+        """The tokens that follow the request's text without a choice; none where there is one, or no spelling fits.
+
+        The matcher of the request is as it was afterwards.
+        """
+        assert request.matcher is not None
+        forced = request.matcher.forced()
+        if not forced:
+            return []
+        ids = self._spelled(request.generated.tolist(), forced)
+        return ids[: self._n_settled(request.matcher, ids)]
+
+    def _spelled(self, before: Sequence[int], forced: str) -> list[int]:
+        """The tokenizer's own tokens of the forced text after the tokens before it."""
+        for n in dict.fromkeys(min(n, len(before)) for n in _CONTEXTS):
+            context = list(before[len(before) - n :])
+            data = b"".join(map(self._tokenizer.token_bytes, context))
+            try:
+                text = data.decode()
+            except UnicodeDecodeError:  # it begins or ends within a character
+                continue
+            ids = self._tokenizer.encode(text + forced, first=False)
+            if ids[:n] == context and self._tokenizer.decode(ids[n:]) == forced:
+                return ids[n:]
+        return []
+
+    def _n_settled(self, matcher: Matcher, ids: Sequence[int]) -> int:
+        """How many of the tokens stay whatever follows: those before the first that a longer one could absorb."""
+        spelled = list(map(self._tokenizer.token_bytes, ids))
+        at = matcher.fork()
+        try:
+            for n, token in enumerate(ids):
+                rest = b"".join(spelled[n:])
+                if self._absorbs(rest, at):
+                    return n
+                if not at.accept(token):  # the vocabulary of the constraint lacks it
+                    return n
+        finally:
+            at.close()
+        return len(ids)
+
+    def _absorbs(self, rest: bytes, matcher: Matcher) -> bool:
+        """Whether a token that may come next begins with `rest` and goes on."""
+        if not self._spellings:
+            table = self._tokenizer.bytes_table
+            self._spellings = sorted((data, token) for token, data in enumerate(table) if data)
+        first = bisect_left(self._spellings, (rest, self._tokenizer.n_vocab))
+        mask: MaskRow | None = None
+        for data, token in self._spellings[first:]:
+            if not data.startswith(rest):
+                break
+            if len(data) > len(rest):
+                mask = matcher.mask() if mask is None else mask
+                if mask[token >> 5] >> (token & 31) & 1:
+                    return True
+        return False
