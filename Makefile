@@ -21,7 +21,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet --constraint con
 TORCH := $(shell grep '^torch==' constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup model demo lab test lint types bench clean
+.PHONY: help setup model demo lab test lint types bench bench-grammar clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -47,7 +47,7 @@ $(VENV)/.lab: $(VENV)/.base
 # does not run all the same, the benchmark says so.
 $(VENV)/.bench: $(VENV)/.dev
 	$(PIP) --editable ".[bench]"
-	$(PIP) --no-deps guidance guidance-stitch
+	$(PIP) --no-deps guidance guidance-stitch xgrammar outlines-core apache-tvm-ffi
 	@touch $@
 
 setup: $(VENV)/.dev model
@@ -77,6 +77,10 @@ types: $(VENV)/.dev
 
 bench: $(VENV)/.bench model
 	@$(PY) -m benchmarks
+
+bench-grammar: $(VENV)/.bench model
+	@$(PY) -m benchmarks.grammar --walks 10000
+	@$(PY) -m benchmarks.jump
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -29,7 +29,9 @@ from nbsglang.engine.pool import KVPool
 from nbsglang.engine.radix import RadixTree
 from nbsglang.engine.request import Request
 from nbsglang.engine.scheduler import Limits
+from nbsglang.engine.sizes import pace
 from nbsglang.engine.tokenizer import Tokenizer
+from nbsglang.events import Tokens
 
 GOALS = {1: 4.6, 16: 5.5, 64: 7.2, 256: 15.0}  # ms
 
@@ -119,6 +121,51 @@ def loop(model: Model, n: int, n_context: int, n_new: int = 40) -> dict[str, flo
     return result
 
 
+def beside(
+    model: Model, n: int, n_context: int = 512, n_prompts: int = 40, n_prompt: int = 4000, settle_s: float = 1.0
+) -> dict[str, float]:
+    """Milliseconds between two tokens of a text while `n` texts are decoded and long prompts come in.
+
+    The chunk is the engine's own; the first `settle_s`, in which it finds its size, are left out.
+    """
+    words = Tokenizer(tokenizer(model.n_vocab), n_vocab=model.n_vocab)
+    n_new = 20 * n_prompts
+    stamps: list[float] = []
+
+    def emit(body: object) -> None:
+        if isinstance(body, Tokens) and 0 in body.requests:
+            stamps.append(time.perf_counter())
+
+    chunk = 2048
+    n_slots = n * (n_context + n_new + 8) + 4 * n_prompt
+    paced = pace(Config(), model.device, chunk)
+    core = Core(model, words, n_slots, Limits(n + 8, chunk), Config(caching=False), emit, paced)
+    rng = np.random.default_rng(3)
+
+    def ask(number: int, n_tokens: int, n_out: int) -> None:
+        row = np.zeros(n_tokens + n_out + 8, np.int32)
+        row[:n_tokens] = rng.integers(0, model.n_vocab, n_tokens)
+        params = SamplingParams(temperature=0.0, max_tokens=n_out, ignore_eos=True)
+        core.submit(Request(number, str(number), row, n_tokens, n_tokens - 1, n_out, params, 0))
+
+    for i in range(n):
+        ask(i, n_context, n_new)
+    while len(stamps) < 20:
+        core.step()
+        model.between_steps()
+    began = time.perf_counter()
+    for number in range(n, n + n_prompts):
+        ask(number, n_prompt, 1)
+        while len(core.scheduler.waiting) > 1 and core.has_work:
+            core.step()
+            model.between_steps()
+    ended = time.perf_counter()
+    core.release()
+    gaps = np.diff([t for t in stamps if began + settle_s < t < ended]) * 1e3
+    found = {"median_ms": np.median(gaps), "p99_ms": np.percentile(gaps, 99), "worst_ms": gaps.max()}
+    return {name: round(float(value), 2) for name, value in found.items()} | {"tokens": len(gaps)}
+
+
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -139,6 +186,8 @@ def main() -> None:
     result["decode"] = {n: decode(model, pool, n, 1024) for n in GOALS}
     result["loop"] = {n: loop(model, n, 1024) for n in GOALS}
     result["prefill"] = prefill(model, pool, 8, 1024)
+    del pool
+    result["beside"] = beside(model, 64)
     print(json.dumps(result, indent=1))
     for n, goal in GOALS.items():
         took = result["decode"][n]
