@@ -85,5 +85,5 @@ def relax() -> None:
     """Undo one `hurry`."""
     with _current.lock:
         _current.n_hurried -= 1
-        if _current.n_hurried == 0:
+        if _current.n_hurried == 0 and sys.getswitchinterval() <= _SWITCH_S:  # else its user has set another
             sys.setswitchinterval(_current.switch_s)

@@ -17,6 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import nbsglang
+from nbsglang import current
 
 ROOT = Path(nbsglang.__file__).parent
 BASE = {"errors", "events", "calls", "current"}
@@ -263,3 +264,22 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
+
+
+def test_python_switches_threads_often_only_while_a_device_waits() -> None:
+    """Nested, as with two engines; what a user sets in between stays."""
+    before = sys.getswitchinterval()
+    try:
+        current.hurry()
+        current.hurry()
+        assert sys.getswitchinterval() == pytest.approx(0.0005)
+        current.relax()
+        assert sys.getswitchinterval() == pytest.approx(0.0005)
+        current.relax()
+        assert sys.getswitchinterval() == pytest.approx(before)
+        current.hurry()
+        sys.setswitchinterval(0.02)
+        current.relax()
+        assert sys.getswitchinterval() == pytest.approx(0.02)
+    finally:
+        sys.setswitchinterval(before)

@@ -17,13 +17,16 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
+from nbsglang.calls import TokenLogprob
 from nbsglang.engine.attend import Abandoned
 from nbsglang.engine.batch import pack
 from nbsglang.engine.commit import Commit, Output, Totals, without_frames
 from nbsglang.engine.config import Config
 from nbsglang.engine.draws import Draws, Scores
+from nbsglang.engine.host_copy import HostCopy, to_device
 from nbsglang.engine.model import Fingerprint, Model
 from nbsglang.engine.pool import KVPool
 from nbsglang.engine.radix import RadixTree
@@ -54,6 +57,7 @@ class _Flight:
     scores: Scores | None = None
     sampling: list[Request] = field(default_factory=list)
     draws: Draws | None = None
+    mark: HostCopy | None = None  # the end of a step without either
     ending: list[Request] = field(default_factory=list)  # scored to their ends
 
 
@@ -223,10 +227,11 @@ class Core:
             try:
                 batch = pack(part, self.model.n_long)
                 logits.append(self.model.run(batch, self.pool, drawn=self._drawn).clone())
+                continue
             except torch.OutOfMemoryError:
                 if len(part) == 1:
                     raise _too_much(part[0]) from None
-                logits.append(self._run_halves(part))
+            logits.append(self._run_halves(part))  # not in the handler: the error holds the failed pass's tensors
         return torch.cat(logits)
 
     def _fail(self, requests: Sequence[Request], error: Exception) -> list[Output]:
@@ -275,7 +280,9 @@ class Core:
         if scored:
             flight.scores = score(_rows(logits, scored), follow)
         if rows:
-            self._draw(flight, logits if len(rows) == len(logits) else logits[rows])
+            self._draw(flight, _some(logits, np.array(rows)))
+        if not scored and not rows:
+            flight.mark = HostCopy(logits[:0])
 
     def _draw(self, flight: _Flight, logits: torch.Tensor) -> None:
         drafting = any(request.n_draft for request in flight.sampling)
@@ -303,7 +310,10 @@ class Core:
         start = time.perf_counter()
         try:
             scores = flight.scores.fetch() if flight.scores is not None else []
-            sampled = flight.draws.fetch() if flight.draws is not None else []
+            alive = [not request.ended for request in flight.sampling]  # a row may be that of a text that failed
+            sampled = flight.draws.fetch(alive) if flight.draws is not None else []
+            if flight.mark is not None:
+                flight.mark.wait()
             landed = time.perf_counter()
             self._take_scores(flight, scores, outputs)
             self.commit.take(flight.sampling, sampled, outputs)
@@ -319,10 +329,10 @@ class Core:
             self.scheduler.chunk_tokens = self._pace.observe(sum(flight.n_planned), seconds)
         self._t_landed = done
 
-    def _take_scores(self, flight: _Flight, scores: Sequence[object], outputs: list[Output]) -> None:
+    def _take_scores(self, flight: _Flight, scores: Sequence[TokenLogprob], outputs: list[Output]) -> None:
         at = 0
         for request, n in flight.scoring:
-            request.scores += scores[at : at + n]  # type: ignore[arg-type]
+            request.scores += scores[at : at + n]
             at += n
         outputs += [self.commit.end(request) for request in flight.ending if not request.ended]
 
@@ -364,10 +374,13 @@ class Core:
 
 
 def _rows(logits: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.Tensor:
-    """The rows of all spans; the logits themselves where that is all of them."""
-    if sum(stop - start for start, stop in spans) == len(logits):
-        return logits
-    return logits[np.concatenate([np.arange(start, stop) for start, stop in spans])]
+    """The rows of all spans."""
+    return _some(logits, np.concatenate([np.arange(start, stop) for start, stop in spans]))
+
+
+def _some(logits: torch.Tensor, rows: npt.NDArray[np.int64]) -> torch.Tensor:
+    """Some rows; the logits themselves where that is all of them."""
+    return logits if len(rows) == len(logits) else logits[to_device(rows, logits.device)]
 
 
 def _by_row(requests: Sequence[Request]) -> list[Request]:

@@ -34,10 +34,10 @@ class Draws:
         self._copy = HostCopy(torch.stack([ids.double(), largest.double()]))  # float64 holds every id
         self._logprobs = logprobs
 
-    def fetch(self) -> list[Sampled]:
-        """Each row's token. Raises BackendError if logits were not numbers."""
+    def fetch(self, alive: Sequence[bool] | None = None) -> list[Sampled]:
+        """Each row's token. Raises BackendError if logits of a row that is `alive` were not numbers; None: all are."""
         ids, largest = self._copy.wait()
-        if np.isnan(largest).any():
+        if np.isnan(largest if alive is None else largest[np.array(alive, bool)]).any():
             raise BackendError(NOT_NUMBERS)
         tokens = ids.astype(np.int64).tolist()
         if not self._logprobs:

@@ -3,7 +3,7 @@
 On CUDA they go through pinned memory, whose allocator keeps a block until the device has done with it; on a CPU
 there is nothing to copy.
 
-Not here: what is copied (`sampler.py`, `fast.py`, `graphs.py`).
+Not here: what is copied (`draws.py`, `sampler.py`, `fast.py`, `graphs.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 
 def to_device(values: npt.NDArray[Any], device: torch.device) -> torch.Tensor:
-    """The array on the device, ordered before all that is queued there from now on. The caller may change its own."""
+    """The array on the device, ordered before all that is queued there from now on. On a CPU it stays the caller's."""
     tensor = torch.from_numpy(values)
     if device.type != "cuda":
         return tensor.to(device)
@@ -32,7 +32,7 @@ class HostCopy:
             self._host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
             self._host.copy_(tensor, non_blocking=True)
             self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self._event.record()
+            self._event.record(torch.cuda.current_stream(tensor.device))
 
     def wait(self) -> npt.NDArray[Any]:
         """The values, when they are there; other threads run while this one waits."""

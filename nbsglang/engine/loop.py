@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+import torch
+
 from nbsglang import current
 from nbsglang.engine.commit import Output
 from nbsglang.engine.core import Core
@@ -83,6 +85,8 @@ class Loop:
     def _main(self) -> None:
         crash: str | None = None
         try:
+            if (device := self._core.model.device).type == "cuda":
+                torch.cuda.set_device(device)  # of this thread: kernels are launched on the current device
             self._work()
         except BaseException:  # a bug of ours: nobody may wait for ever because of it
             crash = traceback.format_exc()

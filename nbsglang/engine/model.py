@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -59,16 +59,16 @@ class Model:
         self._linears = Linears(module, self.device)
         self._check_layer_types()
         self._fuse = fuse
-        self._spans: dict[
-            SpanForm, SpanAttention | TorchSpans
-        ] = {}  # of a model without a fast path, kept for their buffers
+        self._spans: dict[SpanForm, SpanAttention | TorchSpans] = {}  # without a fast path; kept for their buffers
         self._has_spans = has_spans(self.device)
         self._n_captured = n_captured
-        probe = self._probe()
-        self.shapes = tuple(shape for _, shape in probe.shapes)
-        self._fast = self._proved_fast_path(probe)
-        if verify and self._fast is None:
-            self._check_logits()
+        on_gpu = self.device.type == "cuda"
+        with torch.cuda.device(self.device) if on_gpu else nullcontext():  # kernels are launched on the current one
+            probe = self._probe()
+            self.shapes = tuple(shape for _, shape in probe.shapes)
+            self._fast = self._proved_fast_path(probe)
+            if verify and self._fast is None:
+                self._check_logits()
         self._hooks = [
             module.register_forward_pre_hook(self._enter_user_call),
             module.register_forward_hook(self._leave_user_call, always_call=True),

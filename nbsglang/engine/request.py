@@ -118,7 +118,7 @@ class Request:
     @property
     def n_drawn(self) -> int:
         """Generated tokens with those that are on their way from the device."""
-        return self.n_tokens + self.n_pending - self.n_prompt
+        return self.n_known - self.n_prompt
 
     @property
     def goal(self) -> int:

@@ -4,7 +4,7 @@ Order: penalties and bias, mask of the constraint, temperature, top-k, top-p, mi
 uniform number that depends on its seed and position only, so that its text is the same alone and in any
 batch. Log probabilities are of the model's own distribution, before all of these.
 
-Not here: stop conditions (`core.py`).
+Not here: stop conditions (`commit.py`).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _ban(row: torch.Tensor, request: Request) -> None:
     """Keep out what would end a text that must go on, unless the constraint lets nothing but the end follow."""
     banned = _banned(request)
     if banned:
-        at = torch.tensor(sorted(banned), device=row.device)
+        at = to_device(np.array(sorted(banned)), row.device)
         kept = row[at]
         row[at] = _NEVER
         if request.matcher is not None and not bool((row > _NEVER).any()):

@@ -56,7 +56,7 @@ class PagedAttention:
             sm_scale=form.scale,
             q_data_type=self._dtype,
         )
-        self._staged.record()
+        self._staged.record(torch.cuda.current_stream(self._device))
 
     def run(self, query: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor, out: torch.Tensor) -> None:
         """One layer's `query` [rows, heads, dim] over its pools [slots, kv, dim], into `out` of the query's shape."""

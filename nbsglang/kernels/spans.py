@@ -4,7 +4,7 @@ A span is a run of keys at consecutive positions with all rows that read it: a p
 many rows, a request's own tail one of few. What a row reads in several items is merged by log-sum-exp. A row sees the
 keys up to its own position, and with a window only the last of these.
 
-Not here: what computes a plan (`spans_torch.py`, `spans_runner.py`), who shares what (`engine/batch.py`).
+Not here: what computes a plan (`spans_torch.py`, `spans_runner.py`), who shares what (`engine/contexts.py`).
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ class SpanBuffers:
         used = self._parts[-1][0] + len(plan.slots)
         self._there[:used].copy_(self._here[:used], non_blocking=True)
         if self._sent is not None:
-            self._sent.record()
+            self._sent.record(torch.cuda.current_stream(self._there.device))
 
 
 def _power(n: int) -> int:

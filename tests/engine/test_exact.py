@@ -189,6 +189,33 @@ def test_steps_planned_ahead_give_the_same_texts():
     assert found[0] == found[1]
 
 
+def test_a_text_whose_logits_are_no_numbers_fails_alone_a_step_later(monkeypatch):
+    """Its row is under way once more when that is seen; who is beside it there goes on."""
+    core, _ = make_core(n_slots=400, ahead=True)
+    bad, good = Job(PIECES[3], 8).make(1), Job(PIECES[4], 4).make(2)
+    run, n_runs = core.model.run, 0
+
+    def spoiled(batch, *args, **options):
+        nonlocal n_runs
+        n_runs += 1
+        logits = run(batch, *args, **options)
+        if n_runs >= 3 and len(logits):
+            logits[0] = float("nan")
+        return logits
+
+    monkeypatch.setattr(core.model, "run", spoiled)
+    core.submit(bad)
+    ended = []
+    for step in range(30):
+        if step == 3:
+            core.submit(good)
+        ended += [output for output in core.step() if output.ended] if core.has_work else []
+        if bad.ended:
+            monkeypatch.setattr(core.model, "run", run)
+    assert [(output.request, output.error is None) for output in ended] == [(bad, False), (good, True)]
+    core.scheduler.check()
+
+
 def test_a_step_is_launched_before_the_last_one_has_landed():
     """By counts: while a plain text is decoded there is always a step in the queue, and no row too many at its end."""
     core, _ = make_core(n_slots=300, ahead=True)

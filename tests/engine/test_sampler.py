@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nbsglang.calls import SamplingParams
 from nbsglang.engine.request import Request
 from nbsglang.engine.sampler import _invert, sample, score, uniform, uniforms
+from nbsglang.errors import BackendError
 
 PROMPT = [3, 3, 5]
 
@@ -129,6 +130,14 @@ def test_uniform_is_uniform_and_depends_on_each_counter():
     assert np.abs(histogram - 0.1).max() < 0.01
     neighbours = np.corrcoef(draws[:-1], draws[1:])[0, 1]
     assert abs(neighbours) < 0.03
+
+
+def test_only_rows_that_are_alive_must_be_numbers():
+    logits = torch.tensor([[0.0, 1.0], [float("nan"), 1.0]])
+    draws = sample(logits, [request(temperature=0.0)] * 2)
+    assert draws.fetch([True, False])[0].id == 1
+    with pytest.raises(BackendError, match="not numbers"):
+        draws.fetch()
 
 
 def test_a_draw_never_falls_on_a_token_without_weight():
