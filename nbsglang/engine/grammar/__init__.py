@@ -1,13 +1,18 @@
 """Constrained decoding: from a regex, choices, a JSON Schema or a grammar to masks of allowed tokens.
 
-`Vocab` and `compile_regex` are loaded when they are first used.
+`Vocab` and what compiles are loaded when they are first used.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-_WHERE = {"Vocab": "vocab", "compile_regex": "compiled"}  # name -> module
+_WHERE = {
+    "NotRegularError": "schema_places",
+    "Vocab": "vocab",
+    "compile_json_schema": "schema",
+    "compile_regex": "compiled",
+}  # name -> module
 
 
 def __getattr__(name: str) -> object:

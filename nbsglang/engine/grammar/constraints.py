@@ -2,7 +2,7 @@
 
 Each constraint is compiled once for its content, on the thread that asks.
 
-Not here: the automaton's compilation (`compiled.py`, `schema_grammar.py`), llguidance (`external.py`).
+Not here: the automaton's compilation (`compiled.py`, `schema.py`), llguidance (`external.py`).
 """
 
 from __future__ import annotations
@@ -69,10 +69,18 @@ class Constraints:
         if constraint.kind == "choices":
             vocab, rows = self._own()
             return compile_choices(tuple(value), vocab, rows)
-        if constraint.kind != "regex":
+        if constraint.kind == "grammar":
             return None
         assert isinstance(value, str)
         vocab, rows = self._own()
+        if constraint.kind == "schema":
+            from nbsglang.engine.grammar.schema import compile_json_schema  # only for who uses it
+            from nbsglang.engine.grammar.schema_places import NotRegularError
+
+            try:
+                return compile_json_schema(value, vocab, rows)
+            except NotRegularError:
+                return None
         try:
             return compile_regex(value, vocab, rows)
         except ConstraintError as error:

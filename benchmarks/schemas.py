@@ -1,0 +1,233 @@
+"""JSON Schemas by our automaton beside llguidance, over a folder of schemas with tests.
+
+    python -m benchmarks.schemas FOLDER                  all files of the folder and those inside it
+    python -m benchmarks.schemas FOLDER --most 500       the first 500, by name
+    python -m benchmarks.schemas FOLDER --out out.json   the figures and what became of each file, as JSON
+
+A file is an object with a schema and values that fit it or do not, as those of MaskBench are (its repository is
+guidance-ai/jsonschemabench, the folder maskbench/data):
+
+    {"schema": {...}, "tests": [{"valid": true, "data": ...}, ...]}
+
+Values are written by `json.dumps` with `ensure_ascii=False` and its usual separators, in the order that they have. What
+is not regular is none of our automaton's: in the third row llguidance takes it then.
+
+Not here: regular expressions (`grammar.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchmarks.grammar import Llguidance
+from nbsglang.calls import Constraint
+from nbsglang.engine.fetch import smollm2
+from nbsglang.engine.grammar.external import ExternalMatcher
+from nbsglang.engine.grammar.matcher import Matcher
+from nbsglang.engine.grammar.schema import compile_json_schema
+from nbsglang.engine.grammar.schema_places import NotRegularError
+from nbsglang.engine.grammar.source import grammar_text
+from nbsglang.engine.grammar.vocab import Vocab
+from nbsglang.errors import ConstraintError
+
+Encode = Callable[[str], list[int]]
+
+
+class Engine(Protocol):
+    """Makes a matcher of a schema."""
+
+    name: str
+
+    def compile(self, schema: str) -> Matcher:
+        """A matcher at the beginning. Raises ConstraintError or NotRegularError."""
+        ...
+
+
+class Ours:
+    """Our automaton; compiled anew each time."""
+
+    name = "ours"
+
+    def __init__(self, vocab: Vocab) -> None:
+        self._vocab = vocab
+
+    def compile(self, schema: str) -> Matcher:
+        """See `Engine.compile`."""
+        return compile_json_schema(schema, self._vocab).matcher()
+
+
+class Theirs:
+    """llguidance, with the bytes of the same tokens; compiled anew each time."""
+
+    name = "llguidance"
+
+    def __init__(self, vocab: Vocab) -> None:
+        self._compiler = Llguidance(vocab)._compiler
+
+    def compile(self, schema: str) -> Matcher:
+        """See `Engine.compile`."""
+        from llguidance import LLMatcher, LLParserLimits
+
+        constraint = Constraint("schema", schema)
+        limits = LLParserLimits(verbose_errors=False)
+        inner = LLMatcher(self._compiler._tokenizer, grammar_text(constraint), log_level=0, limits=limits)
+        if inner.is_error():
+            raise ConstraintError(inner.get_error()[:200])
+        return ExternalMatcher(self._compiler, constraint, inner)
+
+
+class Both:
+    """Ours, and llguidance for what is not regular."""
+
+    name = "ours, then llguidance"
+
+    def __init__(self, ours: Ours, theirs: Theirs) -> None:
+        self._ours, self._theirs = ours, theirs
+
+    def compile(self, schema: str) -> Matcher:
+        """See `Engine.compile`."""
+        try:
+            return self._ours.compile(schema)
+        except NotRegularError:
+            return self._theirs.compile(schema)
+
+
+@dataclass
+class Figures:
+    """What became of the files with one engine; times in seconds."""
+
+    fates: dict[str, str] = field(default_factory=dict)  # file -> what became of it
+    firsts: list[float] = field(default_factory=list)  # compiling with the first mask
+    masks: list[float] = field(default_factory=list)  # each mask along the texts
+    again: list[float] = field(default_factory=list)  # the same once more, where a text has been before
+
+    def add(self, name: str, engine: Engine, example: dict[str, Any], encode: Encode) -> None:
+        """Try one file."""
+        begin = time.perf_counter()
+        try:
+            start = engine.compile(json.dumps(example["schema"]))
+            start.mask()
+        except NotRegularError as error:
+            self.fates[name] = f"not regular: {error}"
+            return
+        except ConstraintError as error:
+            self.fates[name] = f"refused: {error}"
+            return
+        self.firsts.append(time.perf_counter() - begin)
+        try:
+            self.fates[name] = self._tried(start, example["tests"], encode)
+        except ConstraintError as error:  # past a budget, in the middle of a text
+            self.fates[name] = f"failed: {error}"
+
+    def _tried(self, start: Matcher, tests: Iterable[dict[str, Any]], encode: Encode) -> str:
+        texts = [(bool(test["valid"]), _text(test["data"])) for test in tests]
+        found = [(valid, _takes(start, text, encode, self.masks)) for valid, text in texts]
+        for _, text in texts:
+            _takes(start, text, encode, self.again)
+        if any(taken and not valid for valid, taken in found):
+            return "invalid accepted"
+        return "valid refused" if any(valid and not taken for valid, taken in found) else "all right"
+
+    def row(self) -> dict[str, float]:
+        """The figures of a table."""
+        kinds = Counter(fate.partition(":")[0] for fate in self.fates.values())
+        names = ("all right", "invalid accepted", "valid refused", "failed", "refused", "not regular")
+        cuts = statistics.quantiles(self.firsts, n=10) if len(self.firsts) > 1 else self.firsts * 9 or [0.0] * 9
+        times = {"first p50 ms": 1e3 * cuts[4], "first p90 ms": 1e3 * cuts[8]}
+        means = {"mask mean us": _mean_us(self.masks), "again mean us": _mean_us(self.again)}
+        return {**{name: kinds[name] for name in names}, **times, **means}
+
+
+def read(folder: Path, most: int | None = None) -> dict[str, dict[str, Any]]:
+    """The files of a folder, by name; those without a schema and tests are left out."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.rglob("*.json")):
+        if most is not None and len(found) >= most:
+            break
+        example = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(example, dict) and "schema" in example and isinstance(example.get("tests"), list):
+            found[str(path.relative_to(folder))] = example
+    return found
+
+
+def measure(
+    examples: dict[str, dict[str, Any]], vocab: Vocab, encode: Encode, engines: Iterable[Engine] | None = None
+) -> dict[str, Figures]:
+    """The figures of each engine."""
+    if engines is None:
+        ours, theirs = Ours(vocab), Theirs(vocab)
+        engines = (ours, theirs, Both(ours, theirs))
+    found: dict[str, Figures] = {}
+    for engine in engines:
+        figures = found[engine.name] = Figures()
+        for name, example in examples.items():
+            figures.add(name, engine, example, encode)
+            gc.collect(0)
+    return found
+
+
+def table(found: dict[str, Figures]) -> str:
+    """The figures for people."""
+    rows = {name: figures.row() for name, figures in found.items()}
+    titles = list(next(iter(rows.values())))
+    lines = [f"{'':22}" + "".join(f"{title:>17}" for title in titles)]
+    for name, row in rows.items():
+        cells = (f"{row[title]:17.2f}" if title.endswith("s") else f"{row[title]:17}" for title in titles)
+        lines.append(f"{name:22}" + "".join(cells))
+    return "\n".join(lines)
+
+
+def _takes(start: Matcher, text: str, encode: Encode, times: list[float]) -> bool:
+    """Whether a text is accepted; the times of its masks are appended."""
+    matcher = start.fork()
+    for token in encode(text):
+        begin = time.perf_counter()
+        matcher.mask()
+        times.append(time.perf_counter() - begin)
+        if not matcher.accept(token):
+            return False
+    return matcher.done
+
+
+def _mean_us(seconds: list[float]) -> float:
+    return 1e6 * statistics.fmean(seconds) if seconds else 0.0
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def main() -> None:
+    """See the module's docstring."""
+    options = argparse.ArgumentParser(prog="benchmarks.schemas", description="JSON Schemas with tests")
+    options.add_argument("folder", type=Path, help="files with a schema and tests each")
+    options.add_argument("--most", type=int, default=None, help="no more files than these")
+    options.add_argument("--tokenizer", default=None, help="folder or name; the default model's if not given")
+    options.add_argument("--out", type=Path, default=None, help="a file for the figures as JSON")
+    given = options.parse_args()
+    from transformers import AutoTokenizer
+
+    examples = read(given.folder, given.most)
+    if not examples:
+        options.error(f"{given.folder} has no JSON file with a schema and tests")
+    tokenizer = AutoTokenizer.from_pretrained(given.tokenizer or smollm2())
+    vocab = Vocab.from_tokenizer(tokenizer)
+    found = measure(examples, vocab, lambda text: tokenizer.encode(text, add_special_tokens=False))
+    print(f"{len(examples)} schemas, {vocab.n_vocab} tokens")
+    print(table(found))
+    if given.out is not None:
+        figures = {name: {**each.row(), "files": each.fates} for name, each in found.items()}
+        given.out.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Patterns of JSON Schema as nodes of whole strings: a pattern is found anywhere, `^` and `$` are the string's ends.
+
+ECMAScript and Python mean different things by `\\d`, `\\w`, `\\s`, the dot, `$` before a last newline and some more. A
+string is taken where both find the pattern; where something must not be found, it is refused where either does. Word
+boundaries, lookbehinds, and anchors in a part that repeats are not supported.
+
+Not here: how strings are written (`schema_spelling.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import TypeAlias
+
+from nbsglang.engine.grammar.classes import complement, union
+from nbsglang.engine.grammar.regex import parse
+from nbsglang.engine.grammar.syntax import (
+    ALL_CHARS,
+    Ahead,
+    Alt,
+    Chars,
+    Edge,
+    Empty,
+    Node,
+    Ranges,
+    Repeat,
+    Seq,
+)
+from nbsglang.errors import ConstraintError
+
+ANY_TEXT = Repeat(Chars(ALL_CHARS), 0, None)
+END = Edge(at_end=True)  # of the string
+_START = Edge(at_end=False)
+_PYTHON_END = Ahead(Seq((Repeat(Chars(((10, 10),)), 0, 1), END)))
+_PYTHON_DOT = complement(((10, 10),))
+_DOT = complement(((10, 10), (13, 13), (0x2028, 0x2029)))  # ECMAScript's
+_Ways: TypeAlias = dict[tuple[bool, bool], Node]  # by whether nothing may stand before it, and after it
+_FREE, _ALONE = (False, False), (True, True)
+
+
+@lru_cache(maxsize=256)
+def searched(pattern: str, loose: bool = False) -> Node:
+    """The strings in which a pattern is found; with `loose` those in which it may be by any of the two meanings.
+
+    Its gates are lookaheads, with `END` in them. Raises ConstraintError for what is not supported.
+    """
+    parse(pattern)  # what it says of an error has the pattern as it is
+    ways = _Finder(loose).ways(_inner(pattern, "u"), _inner(pattern, "a"))
+    found: list[Node] = []
+    for (is_first, is_last), node in ways.items():
+        found.append(Seq((*(() if is_first else (ANY_TEXT,)), node, *(() if is_last else (ANY_TEXT,)))))
+    return found[0] if len(found) == 1 else Alt(tuple(found))
+
+
+def _inner(pattern: str, flag: str) -> Node:
+    """The node of a pattern that may have text before and after it, with `\\w` of Unicode (u) or ASCII (a)."""
+    node = parse(f"(?s:.)(?{flag}:{pattern})(?s:.)")
+    assert isinstance(node, Seq), "three parts"
+    return Seq(node.parts[1:-1])
+
+
+@dataclass(frozen=True)
+class _Finder:
+    """Takes the anchors out of a node: what is left, by which of its ends must be those of the string.
+
+    Nodes come in pairs of the same build, whose characters are those of the two meanings.
+    """
+
+    loose: bool
+
+    def ways(self, node: Node, ascii_node: Node) -> _Ways:
+        """The ways in which the node can be found."""
+        if isinstance(node, Chars) and isinstance(ascii_node, Chars):
+            return {_FREE: Chars(self._chars(node.ranges, ascii_node.ranges))}
+        if isinstance(node, Empty):
+            return {_FREE: node}
+        if node == _START:
+            return {(True, False): Empty()}
+        if node in (END, _PYTHON_END):
+            return {(False, True): Empty()}
+        if isinstance(node, Seq) and isinstance(ascii_node, Seq):
+            found: _Ways = {_FREE: Empty()}
+            for part, ascii_part in zip(node.parts, ascii_node.parts, strict=True):
+                found = _in_turn(found, self.ways(part, ascii_part))
+            return found
+        if isinstance(node, Alt) and isinstance(ascii_node, Alt):
+            each = [self.ways(*pair) for pair in zip(node.parts, ascii_node.parts, strict=True)]
+            keys = dict.fromkeys(key for ways in each for key in ways)
+            return {key: _any([ways[key] for ways in each if key in ways]) for key in keys}
+        if isinstance(node, Repeat) and isinstance(ascii_node, Repeat):
+            return self._repeat(node, ascii_node)
+        if isinstance(node, Ahead) and isinstance(ascii_node, Ahead):
+            return self._ahead(node, ascii_node)
+        raise ConstraintError("it has a word boundary, a lookbehind or an anchor for lines; write it without")
+
+    def _repeat(self, node: Repeat, ascii_node: Repeat) -> _Ways:
+        ways = self.ways(node.part, ascii_node.part)
+        if set(ways) <= {_FREE}:
+            return {_FREE: Repeat(ways[_FREE], node.least, node.most)} if ways else {_FREE: Alt(())}
+        if node.most == 1:
+            return ways if node.least else {**ways, _FREE: _any([Empty(), *([ways[_FREE]] if _FREE in ways else [])])}
+        raise ConstraintError("it has an anchor in a part that repeats; write it without")
+
+    def _ahead(self, node: Ahead, ascii_node: Ahead) -> _Ways:
+        ways = _Finder(self.loose != node.negative).ways(node.part, ascii_node.part)
+        found: _Ways = {}
+        for is_first in (False, True):
+            parts = [
+                Seq((part, END)) if is_last else part
+                for (its_first, is_last), part in ways.items()
+                if its_first == is_first
+            ]
+            if parts:
+                found[is_first, False] = Ahead(_any(parts), node.negative)
+        if node.negative and any(is_first for is_first, _ in found):
+            raise ConstraintError("it has ^ in a negative lookahead; write it without")
+        return found
+
+    def _chars(self, ranges: Ranges, ascii_ranges: Ranges) -> Ranges:
+        if self.loose:
+            return union([*ranges, *ascii_ranges])
+        ranges = _DOT if ranges == _PYTHON_DOT else ranges
+        return ranges if ranges == ascii_ranges else complement(union([*complement(ranges), *complement(ascii_ranges)]))
+
+
+def _in_turn(some: _Ways, others: _Ways) -> _Ways:
+    """One after the other: what stands before an anchor for the start, or after one for the end, has no characters."""
+    found: dict[tuple[bool, bool], list[Node]] = {}
+    for ((first, last), node), ((other_first, other_last), other) in product(some.items(), others.items()):
+        parts = (_blank(node) if other_first else node, _blank(other) if last else other)
+        if None not in parts:
+            key = first or other_first, last or other_last
+            found.setdefault(key, []).append(_both(*(part for part in parts if part is not None)))
+    return {key: _any(nodes) for key, nodes in found.items()}
+
+
+def _both(one: Node, other: Node) -> Node:
+    """One after the other, in one sequence where it can be."""
+    parts = [part for node in (one, other) for part in (node.parts if isinstance(node, Seq) else (node,))]
+    return Seq(tuple(part for part in parts if not isinstance(part, Empty)))
+
+
+def _any(nodes: list[Node]) -> Node:
+    return nodes[0] if len(nodes) == 1 else Alt(tuple(nodes))
+
+
+def _blank(node: Node) -> Node | None:
+    """What a node has without characters; None if there is nothing."""
+    if isinstance(node, Chars):
+        return None
+    if isinstance(node, Repeat):
+        return Empty() if node.least == 0 else _blank(node.part)
+    if isinstance(node, Seq | Alt):
+        each = [_blank(part) for part in node.parts]
+        there = [part for part in each if part is not None]
+        if isinstance(node, Seq):
+            return Seq(tuple(there)) if len(there) == len(each) else None
+        return _any(there) if there else None
+    return node
