@@ -214,9 +214,9 @@ def test_an_interrupt_in_a_prefill_ends_run_and_keeps_engine_and_cache(engine: E
     kept = judge.run(CONTEXT, ASPECTS, backend=engine, temperature=0)
     real = engine._model.run
 
-    def slow(*args):
+    def slow(*args, **options):
         time.sleep(0.1)  # 400 tokens in chunks of 32: 1.3 s of prefill
-        return real(*args)
+        return real(*args, **options)
 
     monkeypatch.setattr(engine._model, "run", slow)
     assert interrupted(lambda: long.run(backend=engine)) < 0.5
