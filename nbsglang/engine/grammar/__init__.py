@@ -10,6 +10,7 @@ from importlib import import_module
 _WHERE = {
     "NotRegularError": "schema_places",
     "Vocab": "vocab",
+    "compile_grammar": "parsed",
     "compile_json_schema": "schema",
     "compile_regex": "compiled",
 }  # name -> module
