@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.grammar_peers import Contestant, Llguidance, Ours, Outlines, Xgrammar
+from benchmarks.report import environment
 from nbsglang.engine.fetch import smollm2
 from nbsglang.engine.grammar.compiled import Grammar, compile_regex
 from nbsglang.engine.grammar.vocab import Vocab
@@ -240,7 +241,8 @@ def main() -> None:
         found["walks"] = walks(vocab, given.walks)
         print("walks that came to their end:", found["walks"])
     if given.out:
-        given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        about = environment("llguidance", "xgrammar", "outlines-core") | {"command": "python -m benchmarks.grammar"}
+        given.out.write_text(json.dumps(about | found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -27,11 +27,14 @@ CONTESTANTS = {
 }
 
 
-def environment() -> dict[str, Any]:
-    """Engine, versions, commit, machine and command."""
+def environment(*packages: str) -> dict[str, Any]:
+    """Engine, versions (of further packages too), commit, machine and command."""
     return {
         "engine": f"nbsglang {nbsglang.__version__}, smollm2, float32, cpu",
-        "versions": {"python": platform.python_version(), **_versions("torch", "transformers", "numpy", "guidance")}
+        "versions": {
+            "python": platform.python_version(),
+            **_versions("torch", "transformers", "numpy", "guidance", *packages),
+        }
         | {"nbsglang": nbsglang.__version__},
         "commit": _commit(),
         "machine": {
