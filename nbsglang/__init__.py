@@ -27,6 +27,7 @@ _WHERE: dict[str, str] = {
     "assistant_begin": "nbsglang.lang.api",
     "assistant_end": "nbsglang.lang.api",
     "flush_cache": "nbsglang.session",
+    "fsm": "nbsglang.notebook.automata",
     "function": "nbsglang.lang.program",
     "gen": "nbsglang.lang.api",
     "gen_int": "nbsglang.lang.api",

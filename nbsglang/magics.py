@@ -18,10 +18,12 @@ from nbsglang.notebook import completion
 from nbsglang.notebook.flags import CACHE_MODES, parse_cell_line, views_of
 from nbsglang.notebook.runner import run_cell
 from nbsglang.notebook.state import State, state_of
-from nbsglang.notebook.verbs import run_verb, verbs_text
+from nbsglang.notebook.verbs import is_verbatim, run_verb, verbs_text
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+_CALLER = 2  # frames above a magic: that of the shell, and the one whose names IPython puts in place of {x} and $x
 
 
 @magics_class
@@ -92,9 +94,12 @@ class SglMagics(Magics):
         parsed = parse_cell_line(self.sgl.parser, line, self)
         return run_cell(self._state, parsed, line, cell, model=self.model)
 
+    @no_var_expand
     @line_magic("sgl")  # type: ignore[arg-type]  # its type has no place for a name
     def sgl_line(self, line: str) -> Any:
         """Look after models and caches; `%sgl help` lists the verbs."""
+        if not is_verbatim(line):
+            line = self._state.shell.var_expand(line, depth=_CALLER)
         return run_verb(self._state, line)
 
 

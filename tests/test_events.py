@@ -21,8 +21,9 @@ from nbsglang.viz.dot import tree_dot
 from nbsglang.viz.fold import fold
 
 # Said again here, so that a change of the kinds alone cannot weaken what redact promises.
-STAYS = {"call_id", "stream", "parent", "kind", "reason", "how", "device", "dtype", "Ready.name", "Control.what"}
-TOKEN_IDS = {"NodeAdded.tokens", "NodeExtended.tokens", "Tokens.ids", "TokenTexts.ids"}
+STAYS = {"call_id", "stream", "parent", "kind", "reason", "how", "device", "dtype", "Ready.name", "Control.what",
+         "Constrained.by"}  # fmt: skip
+TOKEN_IDS = {"NodeAdded.tokens", "NodeExtended.tokens", "Tokens.ids", "Jumped.ids", "TokenTexts.ids"}
 SECRET, SECRET_ID = "a secret: ", 7_000_000_000  # nothing else that is drawn contains it, or is as large
 INTS, TEXTS = st.integers(-(2**31), 2**31), st.text(max_size=8)
 
@@ -36,7 +37,7 @@ def _values(wanted: Any, texts: st.SearchStrategy[str], ints: st.SearchStrategy[
     if get_origin(wanted) is tuple:
         first, *rest = (inner if inner is Ellipsis else _values(inner, texts, ints) for inner in get_args(wanted))
         return st.lists(first, max_size=4).map(tuple) if rest == [Ellipsis] else st.tuples(first, *rest)
-    return {int: ints, str: texts, float: st.floats(allow_nan=False)}[wanted]
+    return {int: ints, str: texts, float: st.floats(allow_nan=False), bool: st.booleans()}[wanted]
 
 
 def _bodies(kind: str) -> st.SearchStrategy[Body]:
@@ -219,7 +220,7 @@ def test_redact_keeps_the_shape_of_the_tree(tmp_path: Path) -> None:
     log.save(tmp_path / "log.jsonl", redact=True)
     view = fold(EventLog.load(tmp_path / "log.jsonl").since())
     assert view.tree_as_tuples() == ((1, 0, (0, 0), 0, 3), (2, 1, (0,), 1, 3))
-    assert view.streams["s"].parts == [("value", "", "")]
+    assert view.streams["s"].parts == [("value", "", "", "")]
 
 
 # ------------------------------------------------------------------------------- files from somebody else

@@ -53,7 +53,7 @@ from nbsglang.engine.request import Request
 from nbsglang.engine.sizes import batch_rows, eos_ids, limits, pace, pool_tokens
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import BackendClosed, UsageError
-from nbsglang.events import Control, EventLog, Loading, Ready, Snapshot
+from nbsglang.events import ConstraintGraph, Control, EventLog, Loading, Ready, Snapshot
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -294,6 +294,20 @@ class Engine:
     def tree(self) -> Snapshot:
         """The radix tree as plain values; `nbsglang.viz` draws it."""
         return self._ask(lambda core: core.tree.snapshot())
+
+    def fsm(self, **constraint: Any) -> ConstraintGraph:
+        """The compressed automaton of `regex=`, `choices=` or `json_schema=`, in the log too; `nbsglang.fsm` draws it.
+
+        Raises ConstraintError for other constraints, and for those that cannot be used.
+        """
+        from nbsglang.engine.grammar.graph import constraint_graph
+
+        found = options(constraint)[1]
+        if found is None:
+            raise UsageError("fsm needs a constraint: regex=..., choices=[...] or json_schema=...")
+        graph = constraint_graph(found)
+        self.log.emit(self.source, graph)
+        return graph
 
     def flush_cache(self) -> int:
         """Empty the KV cache and wait. Returns the number of freed tokens."""

@@ -26,7 +26,7 @@ from nbsglang.engine.stops import StopMatcher
 from nbsglang.engine.store import cache_folder
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import PromptTooLong, UsageError
-from nbsglang.events import Control
+from nbsglang.events import Body, Constrained, Control
 
 if TYPE_CHECKING:
     from nbsglang.engine.grammar.constraints import Constraints
@@ -39,7 +39,7 @@ class Intake:
         self,
         tokenizer: Tokenizer,
         renderer: Renderer,
-        emit: Callable[[Control], object],
+        emit: Callable[[Body], object],
         n_vocab: int,
         n_context: int,
         n_slots: int,
@@ -56,7 +56,12 @@ class Intake:
 
     def requests(self, call: Call) -> list[Request]:
         """The requests of a call, their ids still 0. Raises UsageError, ConstraintError or PromptTooLong."""
-        return self._score_requests(call) if isinstance(call, ScoreCall) else self._gen_requests(call)
+        if isinstance(call, ScoreCall):
+            return self._score_requests(call)
+        requests = self._gen_requests(call)
+        if call.constraint is not None:
+            self._emit(_constrained(call.call_id, call.constraint, requests[0].matcher))
+        return requests
 
     def _gen_requests(self, call: GenCall) -> list[Request]:
         params = call.sampling
@@ -153,6 +158,14 @@ class Intake:
         with self._lock:
             self._seed += 1
             return int(uniform(self._seed, 0, 0) * (1 << 53))
+
+
+def _constrained(call_id: str, constraint: Constraint, matcher: Matcher | None) -> Constrained:
+    from nbsglang.engine.grammar.automatic import AutomatonMatcher  # loaded by now, as by every constraint
+    from nbsglang.engine.grammar.graph import text_of
+
+    by = "automaton" if isinstance(matcher, AutomatonMatcher) else "llguidance"
+    return Constrained(call_id, constraint.kind, text_of(constraint), by)
 
 
 _WHOLE = ("max_tokens", "min_tokens", "n", "top_k")

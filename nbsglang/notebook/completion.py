@@ -21,7 +21,9 @@ from IPython.core.completer import (
 )
 
 import nbsglang
+from nbsglang import current
 from nbsglang.lang.cell_names import CALLS, FORK, WORDS
+from nbsglang.notebook import automata
 from nbsglang.notebook.chosen import is_backend
 from nbsglang.notebook.flags import VIEWS, flags_of
 from nbsglang.notebook.state import State
@@ -101,6 +103,8 @@ def _of_verb_line(state: State, line: str, before: str) -> Iterable[str]:
     if action is not None and action.nargs != 0:
         return _values(state, action, "")
     names = {"load": _models(state), "help": ()}.get(verb.name, tuple(state.models))
+    if verb.name == "fsm":
+        names = tuple(automata.names(state.shell.user_ns, current.event_log()))
     takes_name = any(not a.option_strings for a in verb.parser._actions) and len(done) == 1
     return [*(names if takes_name else ()), *(flag for flag in flags_of(verb.parser) if flag not in done)]
 

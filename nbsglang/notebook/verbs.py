@@ -15,7 +15,7 @@ from IPython.display import display
 
 from nbsglang import current, errors
 from nbsglang.calls import Backend
-from nbsglang.notebook import doctor, models, status
+from nbsglang.notebook import automata, doctor, models, status
 from nbsglang.notebook.chosen import backend_named, flush, is_engine
 from nbsglang.notebook.failures import shown_to_user
 from nbsglang.notebook.flags import parse_words, words_of
@@ -29,22 +29,32 @@ _Act = Callable[[State, Any], object]
 
 
 class Verb(NamedTuple):
-    """A verb, its parser, and what it does with the parsed words."""
+    """A verb, its parser, and what it does with the parsed words; a verbatim one gets the rest of the line as it is."""
 
     name: str
     what: str
     parser: MagicArgumentParser
     act: _Act
+    is_verbatim: bool = False
 
 
 def run_verb(state: State, line: str) -> object:
     """Do what the line of `%sgl` says. Raises UsageError, with the nearest verb where one is unknown."""
+    if is_verbatim(line):
+        name, rest = line.split(None, 1)
+        return VERBS[name].act(state, rest.strip())
     words = words_of(line) or ["help"]
     verb = VERBS.get(words[0])
     if verb is None:
         hint = did_you_mean(words[0], VERBS, f"; there are {', '.join(VERBS)}")
         raise UsageError(f"%sgl has no verb {words[0]!r}{hint}")
     return verb.act(state, parse_words(verb.parser, words[1:], f"%sgl {verb.name}"))
+
+
+def is_verbatim(line: str) -> bool:
+    """Whether the verb takes the rest of its line as it is: the braces and backslashes of a pattern are its own."""
+    words = line.split(None, 1)
+    return len(words) == 2 and (verb := VERBS.get(words[0])) is not None and verb.is_verbatim
 
 
 def verbs_text() -> str:
@@ -86,6 +96,19 @@ def _status(state: State, given: Any) -> None:
 
 def _tree(state: State, given: Any) -> None:
     display(status.tree_shown(_engine(state, given.name, "tree")))  # type: ignore[no-untyped-call]
+
+
+def _fsm(state: State, words: str) -> None:
+    default = _default()
+    try:
+        constraint = automata.meant(words, state.shell.user_ns, current.event_log())
+        if default is not None and is_engine(default):
+            picture = automata.logged(default, constraint)
+        else:
+            picture = automata.fsm(constraint)
+    except errors.UsageError as error:
+        raise UsageError(str(error)) from None
+    display(picture)  # type: ignore[no-untyped-call]
 
 
 def _reset(state: State, given: Any) -> None:
@@ -154,11 +177,13 @@ def _engine(state: State, name: str | None, verb: str) -> Backend:
 # --------------------------------------------------------------------------------------------------- the table
 
 
-def _verb(name: str, what: str, act: _Act, add: Callable[[Any], object] | None = None) -> Verb:
+def _verb(
+    name: str, what: str, act: _Act, add: Callable[[Any], object] | None = None, *, is_verbatim: bool = False
+) -> Verb:
     parser = MagicArgumentParser(f"sgl {name}", description=what)  # type: ignore[no-untyped-call]
     if add is not None:
         add(parser)
-    return Verb(name, what, parser, act)
+    return Verb(name, what, parser, act, is_verbatim)
 
 
 def _load_arguments(parser: MagicArgumentParser) -> None:
@@ -176,19 +201,25 @@ def _load_arguments(parser: MagicArgumentParser) -> None:
     parser.add_argument("--allow-pickle", action="store_true")
 
 
+def _pattern(parser: MagicArgumentParser) -> None:
+    parser.add_argument("pattern", metavar="PATTERN_OR_NAME")
+
+
 def _name_argument(parser: MagicArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME")
 
 
 def _usage(verb: Verb) -> str:
-    words = [a.metavar for a in verb.parser._actions if not a.option_strings]
-    return " ".join([verb.name, *(f"[{w}]" if verb.name != "load" else f"{w} [--as NAME] [options]" for w in words)])
+    places = [a for a in verb.parser._actions if not a.option_strings]
+    words = [f"[{a.metavar}]" if a.nargs == "?" else str(a.metavar) for a in places]
+    return " ".join([verb.name, *words, *(["[--as NAME]", "[options]"] if verb.name == "load" else [])])
 
 
 _ALL = (
     _verb("load", "let cells use a model: a name, a folder, a GGUF file, or a variable", _load, _load_arguments),
     _verb("status", "the models, memory, the KV pool, the cache, what is running", _status),
     _verb("tree", "the radix tree of the KV cache", _tree, _name_argument),
+    _verb("fsm", "the automaton of a pattern, or of what a variable or a gen holds", _fsm, _pattern, is_verbatim=True),
     _verb("reset", "empty the KV cache; the model stays", _reset, _name_argument),
     _verb("free", "close the models and give their memory back", _free, _name_argument),
     _verb("cancel", "cancel the runs in the background", _cancel),

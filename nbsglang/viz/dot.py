@@ -28,10 +28,10 @@ _WORD = re.compile(f"[^ ⏎{SPECIAL}]*[ ⏎{SPECIAL}]*")
 _RAGGED = 10  # characters that ends of lines may leave free
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 _INK = {"fontname": _FONT, "fontsize": "9", "color": GREY, "fontcolor": "#222222"}
-_GRAPH = {"rankdir": "LR", "bgcolor": "transparent", "nodesep": "0.14", "ranksep": "0.22", "pad": "0.1"}
+GRAPH = {"rankdir": "LR", "bgcolor": "transparent", "nodesep": "0.14", "ranksep": "0.22", "pad": "0.1"}
 _SIZE = {"margin": "0.02", "width": "0.36", "height": "0.36"}
-_NODE = {"shape": "circle", "style": "filled", "fillcolor": "#ffffff", **_SIZE, **_INK}
-_EDGE = {"arrowsize": "0.5", **_INK}
+NODE = {"shape": "circle", "style": "filled", "fillcolor": "#ffffff", **_SIZE, **_INK}
+EDGE = {"arrowsize": "0.5", **_INK}
 # Inside an image, where the page's own colours do not reach.
 _STYLE = (
     f"<style>svg{{background:#fff;border-radius:6px}}text{{font:9px {_FONT};text-anchor:middle;fill:#222}}"
@@ -52,7 +52,7 @@ def tree_dot(view: View, marks: Marks | None = None, limit: int = MAX_NODES, *, 
     `calm` is that of `pruned`.
     """
     marks = marks or view.marks
-    graph = Digraph(graph_attr=_GRAPH, node_attr=_NODE, edge_attr=_EDGE)
+    graph = Digraph(graph_attr=GRAPH, node_attr=NODE, edge_attr=EDGE)
     graph.node("n0", "root")
     for drawn in pruned(view, marks, limit, calm):
         if drawn.node is None:
@@ -96,29 +96,29 @@ def _add_node(graph: Digraph, view: View, marks: Marks, drawn: Drawn, node: Node
     if mark is EVICTED:
         look["style"] = "dashed"
     head = [mark.sign, str(len(node.tokens))] if mark.sign else [str(len(node.tokens))]
-    graph.node(f"n{node.id}", _label(head), **({"peripheries": "2", **look} if node.locks else look))
-    text = _wrapped(shown(brief(view.text_of(node.tokens)), _LINE * _N_LINES - _RAGGED))
-    graph.edge(f"n{drawn.parent}", f"n{node.id}", _label(text), **look)
+    graph.node(f"n{node.id}", label(head), **({"peripheries": "2", **look} if node.locks else look))
+    text = wrapped(shown(brief(view.text_of(node.tokens)), _LINE * _N_LINES - _RAGGED))
+    graph.edge(f"n{drawn.parent}", f"n{node.id}", label(text), **look)
 
 
 def _add_fold(graph: Digraph, drawn: Drawn) -> None:
-    graph.node(f"f{drawn.parent}", _label([drawn.words]), shape="box", style="dotted,rounded", margin="0.06")
+    graph.node(f"f{drawn.parent}", label([drawn.words]), shape="box", style="dotted,rounded", margin="0.06")
     graph.edge(f"n{drawn.parent}", f"f{drawn.parent}", style="dotted")
 
 
-def _wrapped(text: str) -> list[str]:
+def wrapped(text: str, line: int = _LINE) -> list[str]:
     """Lines that break where words, lines or special tokens end, or inside a word that is longer than a line."""
     lines = [""]
     for word in _WORD.findall(text):
-        for at in range(0, len(word), _LINE):
-            piece = word[at : at + _LINE]
-            if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > _LINE:
+        for at in range(0, len(word), line):
+            piece = word[at : at + line]
+            if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > line:
                 lines.append("")
             lines[-1] += piece
     return lines
 
 
-def _label(lines: list[str]) -> str:
+def label(lines: list[str]) -> str:
     """Nothing in the lines is an escape or HTML to graphviz, and none is an entity such as &lt;."""
-    label: str = nohtml("\\n".join(escape(line).replace("&", "&amp;") for line in lines))  # str() would undo it
-    return label
+    quoted: str = nohtml("\\n".join(escape(line).replace("&", "&amp;") for line in lines))  # str() would undo it
+    return quoted

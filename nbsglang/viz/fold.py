@@ -15,6 +15,8 @@ from nbsglang.viz.state import Node, RequestView, StreamView, Totals
 from nbsglang.viz.streams import REQUESTS, STREAMS, StreamsState
 from nbsglang.viz.tree import TREE, TreeState
 
+_MAX_GRAPHS = 32  # automata that are remembered
+
 
 class View:
     """The state after some events. Without `sources` it takes those of all (of one engine, then)."""
@@ -32,6 +34,7 @@ class View:
         self.totals = Totals()
         self.errors: list[str] = []
         self.controls: list[str] = []
+        self.graphs: dict[tuple[str, str], ev.ConstraintGraph] = {}  # by kind and text of the constraint
         self.tree = TreeState(self.totals)
         self._streams = StreamsState(self.totals, self.text_of)
 
@@ -136,6 +139,9 @@ class View:
                 self.texts.update(zip(body.ids, body.texts, strict=False))
             case ev.Failed():
                 self.errors = [*self.errors[-99:], body.message]
+            case ev.ConstraintGraph():
+                self.graphs.pop((body.kind, body.text), None)
+                self.graphs = dict([*self.graphs.items()][-_MAX_GRAPHS + 1 :]) | {(body.kind, body.text): body}
             case ev.Control():
                 self.controls = [*self.controls[-99:], f"{body.what}: {body.detail}" if body.detail else body.what]
 

@@ -87,11 +87,16 @@ def tree_html(scene: Scene) -> str:
     locked = f"{'double' if svg else 'thick'} border: locked"
     svg = svg or icicle_svg(scene.view, scene.marks, scene.calm)
     legend += f" · {locked}" + (f" · {SPECIAL} special token" if SPECIAL in svg else "")
+    head = f'<div style="margin-top:8px">{title} <span style="{_FAINT};margin-left:10px">{legend}</span></div>'
+    return head + image_html(svg, tree_title(scene))
+
+
+def image_html(svg: str, title: str, height: int = 560) -> str:
+    """A picture as an image, as wide as it wants where there is room; scripts in it, if there were any, are dead."""
     data = base64.b64encode(svg.encode("utf-8", errors="replace")).decode()
-    wide = _width_of(svg)
+    wide = width_of(svg)
     return (
-        f'<div style="margin-top:8px">{title} <span style="{_FAINT};margin-left:10px">{legend}</span></div>'
-        f'<div style="overflow:auto;max-height:560px;margin-top:4px"><img alt="{title}" '
+        f'<div style="overflow:auto;max-height:{height}px;margin-top:4px"><img alt="{escape(title)}" '
         f'style="display:block;width:{wide}px;max-width:100%;min-width:{min(wide, max(wide * 8 // 10, 600))}px;'
         f'height:auto" src="data:image/svg+xml;base64,{data}"></div>'
     )
@@ -136,14 +141,15 @@ def _piece_html(piece: Part, is_live: bool) -> str:
     name = f"{escape(shown(piece.name, 40))}:" if piece.name else ""
     line = {"gen": "solid", "choice": "double", "partial": "dashed", "value": "dotted"}[piece.kind]
     cursor = "▌" if is_live else ""
+    title = escape(f"{mark.word} under {shown(piece.under, _MAX_VALUE)}" if piece.under else mark.word)
     return (
-        f'<span title="{mark.word}" style="background:{mark.colour}26;border-bottom:{3 if line == "double" else 2}px '
+        f'<span title="{title}" style="background:{mark.colour}26;border-bottom:{3 if line == "double" else 2}px '
         f"{line} {mark.colour};border-radius:3px 3px 0 0;padding:0 3px;-webkit-box-decoration-break:clone;"
         f'box-decoration-break:clone"><b>{mark.sign} {name}</b> {text}{cursor}</span>'
     )
 
 
-def _width_of(svg: str) -> int:
+def width_of(svg: str) -> int:
     """The width in CSS pixels that the picture gives itself."""
     found = re.search(r'<svg[^>]*? width="([\d.]+)(pt)?', svg)
     return 960 if found is None else max(1, int(float(found[1]) * (4 / 3 if found[2] else 1)))

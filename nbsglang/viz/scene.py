@@ -80,7 +80,7 @@ def _lane(view: View, stream: StreamView) -> Lane:
         pieces.insert(0, Part("literal", "", f"… {len(stream.parts) - _MAX_PIECES} pieces before …"))
     call = stream.open_call if not stream.ended else None
     if call is not None:
-        pieces.append(Part("choice" if call.kind == "score" else "gen", call.name, view.live_text(stream)))
+        pieces.append(Part("choice" if call.kind == "score" else "gen", call.name, view.live_text(stream), call.under))
     name = stream.label or stream.id
     return Lane(
         f"branch {name}" if stream.parent else name,

@@ -53,6 +53,7 @@ class CallView:
     last_ns: int | None = None
     error: str | None = None
     told: bool = False  # its variable has been set
+    under: str = ""  # the constraint that its answer must match
 
     @property
     def state(self) -> Literal["running", "waiting", "done", "failed", "cancelled"]:
@@ -70,12 +71,14 @@ class Part(NamedTuple):
     """A piece of a stream.
 
     `kind` is literal, gen or choice; "partial" is what a call had written when it ended badly; a "value" was set
-    by the program and is no text of the prompt, and so is the name of a "role" whose message begins.
+    by the program and is no text of the prompt, and so is the name of a "role" whose message begins. `under` is the
+    constraint that the text was written under, "" where there was none.
     """
 
     kind: PartKind
     name: str
     text: str
+    under: str = ""
 
 
 @dataclass(slots=True)

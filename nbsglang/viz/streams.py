@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from nbsglang import events as ev
-from nbsglang.viz.state import CallView, Part, PartKind, RequestView, StreamView, Totals
+from nbsglang.viz.state import CallView, Part, RequestView, StreamView, Totals
 
 MAX_KEPT = 2000  # finished requests and ended streams that are remembered
 
-REQUESTS = (ev.Queued, ev.Admitted, ev.Tokens, ev.Jumped, ev.Preempted, ev.Finished)
+REQUESTS = (ev.Queued, ev.Admitted, ev.Tokens, ev.Jumped, ev.Preempted, ev.Finished, ev.Constrained)
 STREAMS = (ev.StreamBegan, ev.StreamEnded, ev.StreamText, ev.StreamRole, ev.CallBegan, ev.CallEnded, ev.VariableSet)
 
 _K = TypeVar("_K")
@@ -57,6 +57,9 @@ class StreamsState:
                 self._totals.n_preempted += 1
             case ev.Finished():
                 self._finish(self._request(body.request, body.call_id), body)
+            case ev.Constrained():
+                if (stream := self._callers.get(body.call_id)) is not None:
+                    stream.calls[body.call_id].under = f"{body.kind} {body.text}"
 
     def _request(self, number: int, call_id: str) -> RequestView:
         """The request, also where its beginning was not seen."""
@@ -138,7 +141,7 @@ class StreamsState:
             case ev.CallEnded():
                 self._end_call(stream, body, t_ns)
             case ev.VariableSet():
-                stream.parts.append(Part(_kind_of_variable(stream, body.name), body.name, body.text))
+                stream.parts.append(_part_of_variable(stream, body.name, body.text))
 
     def _end_call(self, stream: StreamView, body: ev.CallEnded, t_ns: int) -> None:
         call = stream.calls.get(body.call_id)
@@ -146,18 +149,18 @@ class StreamsState:
             call = stream.calls[body.call_id] = CallView(body.call_id, "gen", "", t_ns)
         if body.error and call.kind != "prefix":
             if text := self.live_text(stream):
-                stream.parts.append(Part("partial", call.name, text))
+                stream.parts.append(Part("partial", call.name, text, call.under))
             stream.error = stream.error or body.error
         call.error = body.error
 
 
-def _kind_of_variable(stream: StreamView, name: str) -> PartKind:
+def _part_of_variable(stream: StreamView, name: str, text: str) -> Part:
     """A variable is what the latest call wrote if it bears that call's name; else the program has set it."""
     call = next((call for call in reversed(stream.calls.values()) if call.kind != "prefix"), None)
     if call is None or call.name != name or call.error != "" or call.told:
-        return "value"
+        return Part("value", name, text)
     call.told = True
-    return "choice" if call.kind == "score" else "gen"
+    return Part("choice" if call.kind == "score" else "gen", name, text, call.under)
 
 
 def _forget(kept: dict[_K, _V], is_over: Callable[[_V], bool]) -> list[_V]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbsglang.viz.dot import _LINE, _wrapped
+from nbsglang.viz.dot import _LINE, wrapped
 from nbsglang.viz.text import SPECIAL, brief
 
 
@@ -22,11 +22,11 @@ def test_special_tokens_take_one_sign_each() -> None:
     ["", "one", "Question: Which is heavier, a whale or a mouse?", "x" * 50, "a" * 17 + " b", f"is it?{SPECIAL}⏎" * 4],
 )
 def test_lines_are_short_and_nothing_is_lost(text: str) -> None:
-    lines = _wrapped(text)
+    lines = wrapped(text)
     assert "".join(lines) == text
     assert all(len(line.rstrip()) <= _LINE for line in lines)
     assert len(lines) <= 1 + len(text) // (_LINE // 2)
 
 
 def test_lines_break_between_words() -> None:
-    assert _wrapped("The capital of France is Paris") == ["The capital of ", "France is Paris"]
+    assert wrapped("The capital of France is Paris") == ["The capital of ", "France is Paris"]

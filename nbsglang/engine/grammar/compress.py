@@ -6,15 +6,16 @@ Not here: how a forced text becomes tokens, drawing.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from nbsglang.engine.grammar.partition import Run
+from nbsglang.engine.grammar.labels import label_of
 from nbsglang.engine.grammar.table import Table
 
 MAX_FORCED = 10_000  # characters that are looked at ahead
-_MAX_SHOWN = 6  # runs of characters in a label
 
 
 class Edge(NamedTuple):
@@ -27,7 +28,7 @@ class Edge(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """A compressed automaton as plain values. `is_whole` is false where states were left out for their number."""
+    """A compressed automaton as plain values. `is_whole` is false where some of it was left out for its size."""
 
     start: int
     nodes: tuple[int, ...]
@@ -48,22 +49,23 @@ class Compressed:
         text, start, _ = self._chain(state)
         return text[start:]
 
-    def graph(self, n_nodes: int = 200) -> Graph:
-        """The states that can be reached without those inside chains, as far as `n_nodes` go."""
+    def graph(self, n_nodes: int = 200, n_edges: int = 1000) -> Graph:
+        """The states that can be reached without those inside chains, as far as `n_nodes` and `n_edges` go."""
         nodes = {self._table.start: None}  # in order of discovery
         queue = deque(nodes)
         edges: list[Edge] = []
+        labels: dict[bytes, str] = {}
         is_whole = True
         while queue:
             source = queue.popleft()
-            for edge in self._edges(source):
-                if edge.target not in nodes:
-                    if len(nodes) >= n_nodes:
-                        is_whole = False
-                        continue
-                    nodes[edge.target] = None
-                    queue.append(edge.target)
-                edges.append(edge)
+            for target, text, chosen in self._ways(source):
+                if len(edges) >= n_edges or (target not in nodes and len(nodes) >= n_nodes):
+                    is_whole = False
+                    continue
+                if target not in nodes:
+                    nodes[target] = None
+                    queue.append(target)
+                edges.append(Edge(source, target, repr(text)[1:-1] if text else self._label(chosen, labels), text))
         accepting = frozenset(filter(self._table.accepts, nodes))
         return Graph(self._table.start, tuple(nodes), tuple(edges), accepting, is_whole)
 
@@ -91,43 +93,18 @@ class Compressed:
         few = self._table.few(state)
         return few[0] if few is not None and len(few) == 1 else None
 
-    def _edges(self, source: int) -> list[Edge]:
+    def _ways(self, source: int) -> Iterator[tuple[int, str, npt.NDArray[np.bool_]]]:
+        """Where it goes from a node: the next one, the text that is forced, the classes that lead there without one."""
         text, at, end = self._chain(source)
-        if at < len(text):
-            return [Edge(source, end, repr(text[at:])[1:-1], text[at:])]
         row = np.asarray(self._table.after(source))
-        targets = dict.fromkeys(row[row >= 0].tolist())
-        return [Edge(source, target, _shown(self._table.classes.runs(row == target)), "") for target in targets]
+        if at < len(text):
+            yield end, text[at:], row >= 0
+            return
+        for target in dict.fromkeys(row[row >= 0].tolist()):
+            yield target, "", row == target
 
-
-def _shown(runs: list[Run]) -> str:
-    """Some characters as a class of a regular expression; what is not shown is counted."""
-    if len(runs) == 1 and runs[0].first == runs[0].last:
-        return _char(runs[0].first)
-    outside = _outside(runs)
-    if len(outside) < len(runs):
-        return _listed(outside, "[^") if outside else "any"
-    return _listed(runs, "[")
-
-
-def _listed(runs: list[Run], begin: str) -> str:
-    parts = [_char(first) if first == last else f"{_char(first)}-{_char(last)}" for first, last in runs[:_MAX_SHOWN]]
-    left_out = sum(last - first + 1 for first, last in runs[_MAX_SHOWN:])
-    return f"{begin}{''.join(parts)}]" + (f" and {left_out} more" * bool(left_out))
-
-
-def _outside(runs: list[Run]) -> list[Run]:
-    """The characters that are in none of the runs; surrogates count for neither."""
-    outside, begin = [], 0
-    for first, last in [*runs, Run(0x110000, 0x110000)]:
-        if begin < first and not (begin >= 0xD800 and first <= 0xE000):
-            outside.append(Run(begin, first - 1))
-        begin = last + 1
-    return outside
-
-
-def _char(point: int) -> str:
-    char = chr(point)
-    if char in "\\]^-[":
-        return "\\" + char
-    return char if char.isprintable() else repr(char)[1:-1]
+    def _label(self, classes: npt.NDArray[np.bool_], known: dict[bytes, str]) -> str:
+        key = classes.tobytes()
+        if key not in known:  # a large class takes milliseconds, and often stands at many edges
+            known[key] = label_of(self._table.classes.runs(classes))
+        return known[key]

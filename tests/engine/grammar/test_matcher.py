@@ -322,8 +322,11 @@ def test_labels(plain: Vocab) -> None:
     assert labels('[^"\\\\]') == ['[^"\\\\]']
     assert labels("\n\x00\u2028\x1b") == ["\\n\\x00\\u2028\\x1b"]
     assert labels("[\n\x1b]") == ["[\\n\\x1b]"]
-    (letters,) = labels(r"\w")
-    assert re.fullmatch(r"\[0-9A-Z_a-z.*\] and \d+ more", letters)
+    for category in (r"\w", r"\d", r"\s", r"\W", r"\D", r"\S", r"[\w\s]", r"[\w.]", r'[^\d"]', r"[\s\x00]"):
+        assert labels(category) == [category]
+    assert "\\d but [0-4]" in labels(r"[0-4]x|\dy")
+    (letters,) = labels(r"[à-ÿ]|[Ѐ-ӿ]|[一-鿿]|a|c|e|g|[i-z]|[1-3]|5|7")
+    assert re.fullmatch(r"\[1-357aceg.*\] and [\d,]+ more", letters)
 
 
 def test_the_graph_is_bounded(plain: Vocab) -> None:
