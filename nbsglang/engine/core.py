@@ -4,20 +4,16 @@ Where the device works by itself, a step is planned and launched before the toke
 host: plans need counts only, and the device hands the tokens on. So two steps are under way at times: one on the
 device, and one behind it in its queue.
 
-Not here: its thread (`loop.py`), calls and replies (`backend.py`), the user's door (`engine.py`), what becomes of
-tokens (`commit.py`).
+Not here: steps under way (`flight.py`), what becomes of tokens (`commit.py`), the thread (`loop.py`), calls and replies
+(`backend.py`), the user's door (`engine.py`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass, field
-from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from nbsglang.calls import TokenLogprob
@@ -25,8 +21,8 @@ from nbsglang.engine.attend import Abandoned
 from nbsglang.engine.batch import pack
 from nbsglang.engine.commit import Commit, Output, Totals, without_frames
 from nbsglang.engine.config import Config
-from nbsglang.engine.draws import Draws, Scores
-from nbsglang.engine.host_copy import HostCopy, to_device
+from nbsglang.engine.flight import Flight, by_row, rows_of, some_of
+from nbsglang.engine.host_copy import HostCopy
 from nbsglang.engine.model import Fingerprint, Model
 from nbsglang.engine.pool import KVPool
 from nbsglang.engine.radix import RadixTree
@@ -40,25 +36,6 @@ from nbsglang.errors import NbsglangError, OutOfMemory
 from nbsglang.events import Body, Control, Failed, Queued, Step
 
 _SNAPSHOT_EVERY = 1000  # events of the tree: a late reader of the log starts at the last snapshot
-
-
-@dataclass(slots=True)
-class _Flight:
-    """A step that was launched and whose results have not reached the host."""
-
-    planned: list[Request]
-    n_planned: list[int]
-    t_began: float
-    plan_s: float
-    pack_s: float = 0.0
-    run_s: float = 0.0
-    commit_s: float = 0.0
-    scoring: list[tuple[Request, int]] = field(default_factory=list)  # with how many tokens were scored
-    scores: Scores | None = None
-    sampling: list[Request] = field(default_factory=list)
-    draws: Draws | None = None
-    mark: HostCopy | None = None  # the end of a step without either
-    ending: list[Request] = field(default_factory=list)  # scored to their ends
 
 
 class Core:
@@ -89,7 +66,7 @@ class Core:
         self._n_tree_events = 0
         self._fingerprint: Fingerprint | None = model.fingerprint()
         self._ahead = model.device.type == "cuda" if ahead is None else ahead
-        self._flight: _Flight | None = None
+        self._flight: Flight | None = None
         self._early: list[Output] = []  # of requests that had something to say before their first step
         self._t_landed = 0.0
         self._drawn = torch.zeros(limits.max_batch, dtype=torch.int64, device=model.device)  # ids of the last launch
@@ -163,7 +140,7 @@ class Core:
         flight = None
         if planned:
             n_planned = [request.n_planned for request in planned]
-            flight = _Flight(planned, n_planned, began, time.perf_counter() - began)
+            flight = Flight(planned, n_planned, began, time.perf_counter() - began)
             if not self._launch(flight, outputs):
                 flight = None
         if self._flight is not None:
@@ -186,7 +163,7 @@ class Core:
         done = [r for r in self.scheduler.running if r.max_new == 0 and not r.n_missing and r not in landing]
         return [self.commit.end(r) for r in done]
 
-    def _launch(self, flight: _Flight, outputs: list[Output]) -> bool:
+    def _launch(self, flight: Flight, outputs: list[Output]) -> bool:
         """Start a step on the device. False where it failed, or was left since nobody wants it."""
         try:
             logits = self._run(flight)
@@ -202,7 +179,7 @@ class Core:
             return False
         return True
 
-    def _run(self, flight: _Flight) -> torch.Tensor:
+    def _run(self, flight: Flight) -> torch.Tensor:
         start = time.perf_counter()
         batch = pack(flight.planned, self.model.n_long)
         flight.pack_s = time.perf_counter() - start
@@ -245,7 +222,7 @@ class Core:
 
     # ----------------------------------------------------------------------------- launched and landed
 
-    def _advance(self, flight: _Flight, logits: torch.Tensor, outputs: list[Output]) -> None:
+    def _advance(self, flight: Flight, logits: torch.Tensor, outputs: list[Output]) -> None:
         """Count what was launched as computed, and choose and score tokens on the device.
 
         Whatever is queued there later finds it done.
@@ -278,15 +255,15 @@ class Core:
             else:
                 outputs.append(self.commit.end(request))
         if scored:
-            flight.scores = score(_rows(logits, scored), follow)
+            flight.scores = score(rows_of(logits, scored), follow)
         if rows:
-            self._draw(flight, _some(logits, np.array(rows)))
+            self._draw(flight, some_of(logits, np.array(rows)))
         if not scored and not rows:
             flight.mark = HostCopy(logits[:0])
 
-    def _draw(self, flight: _Flight, logits: torch.Tensor) -> None:
+    def _draw(self, flight: Flight, logits: torch.Tensor) -> None:
         drafting = any(request.n_draft for request in flight.sampling)
-        flight.draws = sample(logits, _by_row(flight.sampling) if drafting else flight.sampling)
+        flight.draws = sample(logits, by_row(flight.sampling) if drafting else flight.sampling)
         if not drafting:  # else the next step waits until this one has landed
             self._drawn[: len(flight.sampling)] = flight.draws.ids
         for place, request in enumerate(flight.sampling):
@@ -329,7 +306,7 @@ class Core:
             self.scheduler.chunk_tokens = self._pace.observe(sum(flight.n_planned), seconds)
         self._t_landed = done
 
-    def _take_scores(self, flight: _Flight, scores: Sequence[TokenLogprob], outputs: list[Output]) -> None:
+    def _take_scores(self, flight: Flight, scores: Sequence[TokenLogprob], outputs: list[Output]) -> None:
         at = 0
         for request, n in flight.scoring:
             request.scores += scores[at : at + n]
@@ -342,7 +319,7 @@ class Core:
         self._emit(body)
         self._n_tree_events += 1
 
-    def _log_step(self, flight: _Flight) -> None:
+    def _log_step(self, flight: Flight) -> None:
         totals, scheduler = self.totals, self.scheduler
         n_rows = sum(flight.n_planned)
         totals.steps += 1
@@ -371,36 +348,6 @@ class Core:
         if self._n_tree_events >= _SNAPSHOT_EVERY:
             self._n_tree_events = 0
             self._emit(self.tree.snapshot())
-
-
-def _rows(logits: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.Tensor:
-    """The rows of all spans."""
-    return _some(logits, np.concatenate([np.arange(start, stop) for start, stop in spans]))
-
-
-def _some(logits: torch.Tensor, rows: npt.NDArray[np.int64]) -> torch.Tensor:
-    """Some rows; the logits themselves where that is all of them."""
-    return logits if len(rows) == len(logits) else logits[to_device(rows, logits.device)]
-
-
-def _by_row(requests: Sequence[Request]) -> list[Request]:
-    """For each row of a request with drafts, the request as it is if the drafts up to there are right."""
-    rows: list[Request] = []
-    for request, again in groupby(requests):
-        if not request.n_draft:
-            rows += again
-            continue
-        assert request.matcher is not None
-        matcher = request.matcher.fork()
-        for n in range(request.n_draft + 1):
-            row = copy(request)
-            row.n_tokens, row.n_draft = request.n_tokens - request.n_draft + n, 0
-            row.matcher = matcher.fork()
-            rows.append(row)
-            if n < request.n_draft:
-                accepted = matcher.accept(int(request.row[row.n_tokens]))
-                assert accepted, "a draft that the constraint does not allow"
-    return rows
 
 
 def _too_much(request: Request) -> OutOfMemory:
