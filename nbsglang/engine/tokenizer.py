@@ -8,21 +8,19 @@ Not here: how text becomes ids (`encoder.py`), prompts with roles and generated 
 from __future__ import annotations
 
 import codecs
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 from nbsglang.engine.encoder import Piece, make_encoder
+from nbsglang.engine.grammar.spelling import from_byte_chars, from_spaces
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _MEMO_RUNS = 2048
 _MEMO_CHARS = 4_000_000
-_BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>\Z")
 _Key = tuple[tuple[Piece, ...], bool]
 
 
@@ -162,27 +160,9 @@ def _bytes_table(
         if token in special_ids:
             continue
         if spelling == "bytes":
-            table[token] = _from_byte_chars(text)
+            table[token] = from_byte_chars(text)
         elif spelling == "spaces":
-            byte = _BYTE_TOKEN.match(text)
-            table[token] = bytes([int(byte[1], 16)]) if byte else text.replace("▁", " ").encode()
+            table[token] = from_spaces(text)
         else:
             table[token] = str(tokenizer.decode([token], clean_up_tokenization_spaces=False)).encode()
     return tuple(table)
-
-
-def _from_byte_chars(text: str) -> bytes:
-    """The bytes that GPT-2's characters stand for; added tokens with other characters are plain text."""
-    chars = _byte_of_char()
-    try:
-        return bytes(chars[char] for char in text)
-    except KeyError:
-        return text.encode()
-
-
-@cache
-def _byte_of_char() -> dict[str, int]:
-    """GPT-2's map: printable Latin-1 stands for itself, the other bytes, in order, for U+0100 and up."""
-    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    hidden = [byte for byte in range(256) if byte not in shown]
-    return {chr(byte): byte for byte in shown} | {chr(256 + n): byte for n, byte in enumerate(hidden)}
