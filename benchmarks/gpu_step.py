@@ -56,7 +56,7 @@ def decode(model: Model, pool: KVPool, n: int, n_context: int, n_steps: int = 30
     walls, devices, packs = [], [], []
     for step in range(n_steps + 6):
         began = time.perf_counter()
-        batch = pack(work, model.n_long)
+        batch = pack(work, model.packing)
         packed = time.perf_counter()
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
@@ -85,7 +85,7 @@ def prefill(model: Model, pool: KVPool, n: int, n_tokens: int, n_runs: int = 5) 
     n_weights = sum(p.numel() for p in model.module.parameters()) - 2 * model.n_vocab * 4096
     seconds = []
     for _ in range(n_runs + 2):
-        batch = pack(requests(n, 0, n_tokens, model.n_vocab, np.random.default_rng(1)), model.n_long)
+        batch = pack(requests(n, 0, n_tokens, model.n_vocab, np.random.default_rng(1)), model.packing)
         torch.cuda.synchronize()
         began = time.perf_counter()
         model.run(batch, pool)

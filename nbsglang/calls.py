@@ -27,11 +27,13 @@ class Text(NamedTuple):
 class Generated(NamedTuple):
     """Text that the model wrote, with its token ids, which are never encoded again.
 
-    `ids` is empty where the backend gives no ids; then the text is encoded like any other.
+    `ids` is empty where the backend gives no ids; then the text is encoded like any other. With `over` they spell more
+    than the text: first `over`, the end of the literal text before it, whose own tokens they replace.
     """
 
     text: str
     ids: tuple[int, ...] = ()
+    over: str = ""
 
 
 class RoleBegin(NamedTuple):
@@ -69,7 +71,8 @@ class SamplingParams:
     top-p, min-p. `temperature` 0 is greedy. `top_k` -1 and `top_p` 1.0 mean off. `seed` None lets the
     backend choose one. `stop` strings and matches of `stop_regex` are not part of the text.
     `stop_token_ids` end the text before the token. `min_tokens` counts generated tokens before any stop
-    is obeyed. `max_tokens` 0 only computes the prompt (a prefix hint).
+    is obeyed. `max_tokens` 0 only computes the prompt (a prefix hint). With `heal` the first tokens may replace the end
+    of the prompt's literal text where they would have merged with it; neither number counts tokens that lie within it.
     """
 
     max_tokens: int = 128
@@ -88,6 +91,7 @@ class SamplingParams:
     logit_bias: tuple[tuple[int, float], ...] = ()
     ignore_eos: bool = False
     seed: int | None = None
+    heal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +184,12 @@ FinishReason = Literal["stop", "length", "constraint", "prefix"]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One generated text. `ids` decode to `text` without its last `len(tail)` characters.
+    """One generated text. `ids` decode to `over` and the `text` without its last `len(tail)` characters.
 
     `tail` is not empty only where a stop string cut the text inside a token. `matched` is what ended
-    the text: the stop string, the text that matched a stop regex, or the stop token's id.
+    the text: the stop string, the text that matched a stop regex, or the stop token's id. `over` is the end of the
+    prompt that was healed. `removed` has for each generated token the probability that the constraint took away from
+    the others, of the model's own distribution: from 0 to 1, None where there was no choice, or no constraint.
     """
 
     text: str
@@ -193,13 +199,15 @@ class Completion:
     matched: str | int | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
     top_logprobs: tuple[tuple[TokenLogprob, ...], ...] | None = None
+    over: str = ""
+    removed: tuple[float | None, ...] | None = None
 
     def segments(self) -> Prompt:
         """What to append to the prompt for this text."""
         covered = self.text[: len(self.text) - len(self.tail)]
         parts: list[Segment] = []
         if covered or self.ids:
-            parts.append(Generated(covered, self.ids))
+            parts.append(Generated(covered, self.ids, self.over))
         if self.tail:
             parts.append(Text(self.tail))
         return tuple(parts)
@@ -259,6 +267,7 @@ class Capabilities:
     seed: bool = False
     n: bool = False
     images: bool = False
+    heal: bool = False
 
 
 class Backend(Protocol):

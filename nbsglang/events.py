@@ -96,6 +96,35 @@ class Jumped(NamedTuple):
     ids: TokenIds
 
 
+class Healed(NamedTuple):
+    """The first tokens that the request receives also spell `over`: the end of its prompt, none of its text."""
+
+    request: int
+    call_id: Word
+    over: str
+
+
+class Masked(NamedTuple):
+    """How much the constraints of a step have taken away: request ids and, aligned with them, probabilities.
+
+    They belong to the tokens that these requests receive next: that of all other tokens, by the model's own
+    distribution, before the mask.
+    """
+
+    requests: tuple[int, ...]
+    removed: tuple[float, ...]
+
+
+class Logprobs(NamedTuple):
+    """How likely tokens of a step were: ids of requests that asked for it and, aligned with them, log probabilities.
+
+    They belong to the tokens that these requests receive next.
+    """
+
+    requests: tuple[int, ...]
+    logprobs: tuple[float, ...]
+
+
 class TokenTexts(NamedTuple):
     """The texts of token ids that this log has not named before."""
 
@@ -290,6 +319,9 @@ Body = (
     | Step
     | Tokens
     | Jumped
+    | Healed
+    | Masked
+    | Logprobs
     | TokenTexts
     | Preempted
     | Finished

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import gpu_constrained
 from benchmarks.gpu import ablation, report
 from benchmarks.gpu.__main__ import main, pair
 from benchmarks.gpu.alphabet import ids_of, text_of, tokenizer
@@ -35,6 +36,7 @@ from benchmarks.gpu.sglang_peer import SGLang
 from benchmarks.gpu.shapes import SHAPES, random_model, shape_of
 from benchmarks.gpu.vllm_peer import VLLM
 from benchmarks.gpu.workloads import DEFAULT, NAMES, build, greedy
+from nbsglang.engine.model import Model
 from nbsglang.engine.tokenizer import Tokenizer
 from tests.tiny import byte_tokenizer, tiny_model
 
@@ -236,10 +238,14 @@ def test_scores_are_those_of_transformers(loop, engine, module):
     assert ours == pytest.approx(theirs, abs=1e-4)
 
 
-def test_json_is_constrained_and_checked(loop):
-    with open_engine(tiny_model("llama"), byte_tokenizer(), kv_tokens=4000) as engine:
-        session = Session(Ours(engine))
+@pytest.mark.parametrize("jump", ["canonical", "off"])
+def test_json_is_constrained_and_checked(loop, jump):
+    with open_engine(tiny_model("llama"), byte_tokenizer(), kv_tokens=4000, jump=jump) as engine:
+        ours = Ours(engine)
+        session = Session(ours)
         loop.run(session.constrained([1, 2, 3], 450, 1.0))
+        assert ours.computed() == 3  # however many of the generated tokens were computed
+        assert (engine.stats()["generated_tokens"] > engine.stats()["steps"] + 50) is (jump == "canonical")
     assert n_valid(session.texts) == 1
     assert n_valid([session.texts[0] + "x", ""]) == 0
     assert "characters" not in IN_LANGUAGE
@@ -458,6 +464,27 @@ def test_table_and_picture_say_whether_a_goal_is_met():
     picture = report.picture(workloads)
     assert picture.startswith("<svg")
     assert picture.count("<text") == 5
+
+
+def test_texts_under_a_constraint_and_under_none_have_equal_numbers_of_tokens(tmp_path, capsys):
+    out = tmp_path / "new" / "constrained.json"
+    sizes = ["--rows", "3", "--prompt", "5", "--new", "12", "--runs", "1", "--temperatures", "1"]
+    arguments = ["--model", "tiny", "--device", "cpu", "--only", "characters", *sizes, "--out", str(out)]
+    assert gpu_constrained.main(arguments) == 0
+    written = json.loads(out.read_text())
+    assert {"engine", "versions", "machine", "command", "rows"} <= written.keys()
+    found = written["vocabularies"]["characters"]["temperature 1"]
+    assert found["ratio"] == pytest.approx(found["bound"]["tokens_s"] / found["free"]["tokens_s"], rel=1e-3)
+    assert found["first"]["parts_ms"].keys() == {"plan", "pack", "run", "commit"}
+    assert "characters, temperature 1" in capsys.readouterr().out
+
+
+def test_a_constraint_that_texts_come_to_the_end_of_is_no_benchmark(module):
+    words, made = Tokenizer(tokenizer(VOCAB), n_vocab=VOCAB), Model(module, "tiny")
+    sizes = gpu_constrained.Sizes(2, 4, 12, 1)
+    with pytest.raises(ValueError, match="came to its end"):
+        gpu_constrained.compared(made, words, "[\\U00010000-\\U0001FFFF]{6}", sizes, [0.0])
+    made.release()
 
 
 def test_the_ablations_have_a_command(tmp_path, capsys):

@@ -6,6 +6,7 @@ knowledge at all: for tests that compare numbers, not for tests of quality.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -128,17 +129,20 @@ _CHATML = (
 )
 
 
-def byte_tokenizer(chat: bool = True, bos: bool = False) -> PreTrainedTokenizerFast:
+def byte_tokenizer(chat: bool = True, bos: bool = False, merges: Sequence[str] = ()) -> PreTrainedTokenizerFast:
     """A tokenizer whose ids 0..255 are the bytes of UTF-8, and 256..259 the special tokens.
 
-    `chat` gives it a ChatML template. With `bos`, encoding puts `<|bos|>` in front, and so does the
-    template, as in Llama: a chat that is rendered and then encoded with special tokens has two.
+    `merges` of two parts each, as in "a b", are the ids from 260 on. `chat` gives it a ChatML template. With `bos`,
+    encoding puts `<|bos|>` in front, and so does the template, as in Llama: a chat that is rendered and then encoded
+    with special tokens has two.
     """
     letters = bytes_to_unicode()  # byte -> the printable character that stands for it in the vocabulary
-    core = Tokenizer(models.BPE(vocab={letters[byte]: byte for byte in range(256)}, merges=[]))
+    names = ["<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>"]
+    texts = [*(letters[byte] for byte in range(256)), *(names if merges else ()), *(m.replace(" ", "") for m in merges)]
+    pairs = [tuple(merge.split()) for merge in merges]
+    core = Tokenizer(models.BPE(vocab={text: token for token, text in enumerate(texts)}, merges=pairs))
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     core.decoder = decoders.ByteLevel()
-    names = ["<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>"]
     core.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names])
     if bos:
         core.post_processor = processors.TemplateProcessing(

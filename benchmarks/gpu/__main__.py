@@ -4,7 +4,7 @@
         [--only NAME ...] [--scale 1.0] [--engine ours|language|transformers|vllm|sglang] [--option NAME=VALUE ...]
 
 `--option` goes to the engine's constructor (`--option kv_tokens=200000`). json runs only when it is asked for, on our
-engine with `--tokenizer` (a folder, or smollm2) and `--vocab` (49152 for smollm2).
+engine with `--tokenizer` (a folder, or smollm2) and `--vocab` (49152 for smollm2); `--option jump=off` has no jumps.
 
 Not here: the ablations (`ablation.py`), the peers' committed figures (`goals.py`).
 """
@@ -62,7 +62,8 @@ def _all(opened: Opened, options: argparse.Namespace, n_vocab: int) -> dict[str,
             continue
         result = measure(opened.player, name, n_vocab, options.scale, options.runs, options.warm_up)
         workloads[name] = result.for_json()
-        print(f"{name:18}{result.seconds:9.3f} s, {result.out_s:8.0f} tokens/s", flush=True)
+        match = "" if result.valid is None else f", {result.valid} of {result.n_prompts} texts match in full"
+        print(f"{name:18}{result.seconds:9.3f} s, {result.out_s:8.0f} tokens/s{match}", flush=True)
     return workloads
 
 

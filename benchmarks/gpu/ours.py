@@ -18,10 +18,7 @@ Ids = list[int]
 
 
 class Meter:
-    """Prompt tokens that an engine computed between two readings of its counters.
-
-    The counter has the generated tokens too, each but the last of its text, which is never computed.
-    """
+    """Prompt tokens that an engine computed between two readings of its counters."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -32,11 +29,9 @@ class Meter:
         """From now on."""
         self._before = self._engine.stats()
 
-    def computed(self, n_gens: int) -> int:
-        """Until now, when `n_gens` texts were generated. Hints and what preemption cost are in it."""
-        after = self._engine.stats()
-        n_computed, n_made = (after[key] - self._before[key] for key in ("computed_tokens", "generated_tokens"))
-        return int(n_computed - (n_made - n_gens))
+    def computed(self) -> int:
+        """Until now. Hints and what preemption cost are in it."""
+        return int(self._engine.stats()["prefilled_tokens"] - self._before["prefilled_tokens"])
 
 
 class Ours:
@@ -48,7 +43,6 @@ class Ours:
         self.engine = engine
         self.firsts: list[float] = []
         self._meter = Meter(engine)
-        self._n_gens = 0
         self._call_ids = itertools.count()
 
     async def call(self, ids: Ids, n_out: int, temperature: float = 0.0) -> Ids:
@@ -76,7 +70,6 @@ class Ours:
 
     def _taken(self, out: Output | list[Output]) -> Ids:
         assert isinstance(out, Output)
-        self._n_gens += 1
         if out.usage.first_token_s is not None:
             self.firsts.append(out.usage.first_token_s)
         return list(out.ids)
@@ -84,12 +77,12 @@ class Ours:
     async def reset(self) -> None:
         """Empty the cache."""
         self.engine.flush_cache()
-        self.firsts, self._n_gens = [], 0
+        self.firsts = []
         self._meter.start()
 
     def computed(self) -> int:
         """From the engine's counters."""
-        return self._meter.computed(self._n_gens)
+        return self._meter.computed()
 
     def close(self) -> None:
         """Close the engine."""

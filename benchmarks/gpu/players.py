@@ -90,7 +90,7 @@ class Language:
 
         def run() -> Played:
             outs, watched = run_all(), self.watched
-            return Played(outs, watched.notes, [], self._meter.computed(watched.n_gens), list(watched.firsts))
+            return Played(outs, watched.notes, [], self._meter.computed(), list(watched.firsts))
 
         return run
 

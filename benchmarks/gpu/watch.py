@@ -27,7 +27,7 @@ from nbsglang.engine.engine import Engine
 
 
 class Watched:
-    """The Backend protocol around an engine; `notes`, `firsts`, `n_hints` and `n_gens` are those since `reset`.
+    """The Backend protocol around an engine; `notes`, `firsts` and `n_hints` are those since `reset`.
 
     While the clock runs, prompts and replies are only kept; `notes` makes ids of them afterwards.
     """
@@ -42,7 +42,6 @@ class Watched:
         self.kept: list[ScoreCall | GenCall | tuple[GenCall, Reply]] = []
         self.firsts: list[float] = []
         self.n_hints = 0
-        self.n_gens = 0
 
     def notes(self) -> Notes:
         """What was asked and made, in order."""
@@ -80,7 +79,6 @@ class Watched:
         else:
             self.kept.append(call)
         if isinstance(call, GenCall) and call.sampling.max_tokens > 0:
-            self.n_gens += 1
             inbox = _Listening(self, call, inbox)
         self._engine.submit(call, inbox)
 

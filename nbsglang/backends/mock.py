@@ -56,6 +56,7 @@ _CAN_ALL = Capabilities(
     constraints=frozenset({"regex", "choices", "schema", "grammar"}),
     seed=True,
     n=True,
+    heal=True,  # nothing merges with a token that is one character
 )
 
 

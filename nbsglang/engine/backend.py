@@ -163,10 +163,12 @@ def _usage(entry: Entry) -> Usage:
 
 def _completion(request: Request, tokenizer: Tokenizer) -> Completion:
     ids = tuple(request.generated.tolist())
-    tail = ""
+    over, tail = request.over, ""
     if request.stops is not None and request.stops.stopped:
-        n_ids, n_chars = _covered(ids, len(request.text), tokenizer)
-        ids, tail = ids[:n_ids], request.text[n_chars:]
+        n_ids, n_chars = _covered(ids, len(over + request.text), tokenizer)
+        ids, tail = ids[:n_ids], (over + request.text)[n_chars:]
+    if request.n_over or len(tail) > len(request.text):  # the text ends before a token that goes beyond the prompt
+        ids, over, tail = (), "", request.text
     with_logprobs = request.n_top is not None
     return Completion(
         text=request.text,
@@ -176,6 +178,8 @@ def _completion(request: Request, tokenizer: Tokenizer) -> Completion:
         matched=request.matched,
         logprobs=_named(request.logprobs, tokenizer) if with_logprobs else None,
         top_logprobs=tuple(_named(top, tokenizer) for top in request.tops) if with_logprobs else None,
+        over=over,
+        removed=tuple([*request.removed, *[None] * len(ids)][: len(ids)]) if request.removed else None,
     )
 
 

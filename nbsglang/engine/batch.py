@@ -64,11 +64,19 @@ class _Part(NamedTuple):
     positions: Ints
 
 
-def pack(requests: Sequence[Request], n_long: int | None = None) -> Batch:
+class Packing(NamedTuple):
+    """Whose contexts are spans: those of requests that compute fewer than `n_long` tokens, and all of a step of at most
+    `n_rows` rows."""
+
+    n_long: int
+    n_rows: int = 0
+
+
+def pack(requests: Sequence[Request], packing: Packing | None = None) -> Batch:
     """Build the batch of the planned tokens.
 
-    With `n_long` its contexts are spans, except those of requests that compute at least so many tokens: these come last
-    in `requests`. Without it, they are work items.
+    With `packing` its contexts are spans, or whole reads of requests, which then come last. Without it, they are work
+    items.
     """
     counts = [r.n_planned for r in requests]
     first = np.array([r.n_computed for r in requests], np.int64)  # positions of each request's first row
@@ -79,9 +87,11 @@ def pack(requests: Sequence[Request], n_long: int | None = None) -> Batch:
     of_row = np.repeat(np.arange(len(requests)), counts)
     positions = np.arange(starts[-1]) + (first - starts[:-1])[of_row]
     flat = [(r.row[a:b], r.slots[a:b]) for r, a, b in zip(requests, first.tolist(), stops.tolist(), strict=True)]
-    work, n_levels = _work(requests, starts) if n_long is None else ((), 0)
-    n_short = len(requests) if n_long is None else sum(n < n_long for n in counts)
-    assert n_long is None or all(n >= n_long for n in counts[n_short:]), "long chunks come last"
+    work, n_levels = _work(requests, starts) if packing is None else ((), 0)
+    n_short = len(requests)
+    if packing is not None and starts[-1] > packing.n_rows:
+        n_short = sum(n < packing.n_long for n in counts)
+        assert all(n >= packing.n_long for n in counts[n_short:]), "long chunks come last"
     wants = np.array([r.want_from for r in requests])
     return Batch(
         ids=np.concatenate([ids for ids, _ in flat]).astype(np.int64),
@@ -90,7 +100,7 @@ def pack(requests: Sequence[Request], n_long: int | None = None) -> Batch:
         wanted=np.flatnonzero(positions >= wants[of_row]),
         work=work,
         n_levels=n_levels,
-        spans=None if n_long is None else spans(requests[:n_short], starts[: n_short + 1], stops[:n_short]),
+        spans=None if packing is None else spans(requests[:n_short], starts[: n_short + 1], stops[:n_short]),
         reads=_reads(requests[n_short:], starts[n_short:], stops[n_short:]),
         drawn=_drawn(requests, starts[1:] - 1, int(starts[-1])),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +17,9 @@ from nbsglang.engine.jump import Jumper
 from nbsglang.engine.request import Ints, Request
 from nbsglang.engine.scheduler import Scheduler
 from nbsglang.engine.tokenizer import Tokenizer
+from nbsglang.engine.totals import Totals
 from nbsglang.errors import BackendError, NbsglangError
-from nbsglang.events import Body, Finished, Jumped, Tokens, TokenTexts
+from nbsglang.events import Body, Finished, Healed, Jumped, Logprobs, Masked, Tokens, TokenTexts
 
 
 class Output(NamedTuple):
@@ -29,22 +29,6 @@ class Output(NamedTuple):
     text: str = ""
     ended: bool = False
     error: Exception | None = None
-
-
-@dataclass(slots=True)
-class Totals:
-    """Counters since the engine began, and seconds spent in the four parts of its steps."""
-
-    steps: int = 0
-    requests: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    computed_tokens: int = 0
-    generated_tokens: int = 0
-    plan_s: float = 0.0
-    pack_s: float = 0.0
-    run_s: float = 0.0
-    commit_s: float = 0.0
 
 
 class Commit:
@@ -96,6 +80,12 @@ class Commit:
 
     def _log(self, rows: Sequence[tuple[Request, Sampled]]) -> None:
         if rows:
+            masked = [(r.id, token.removed) for r, token in rows if token.removed is not None]
+            if masked:
+                self._emit(Masked(*zip(*masked, strict=True)))
+            likely = [(r.id, token.logprob.logprob) for r, token in rows if token.logprob is not None]
+            if likely:
+                self._emit(Logprobs(*zip(*likely, strict=True)))
             self._emit(Tokens(tuple(r.id for r, _ in rows), tuple((token.id,) for _, token in rows)))
             self._totals.generated_tokens += len(rows)
 
@@ -135,6 +125,7 @@ class Commit:
         if request.matcher is not None:
             accepted = request.matcher.accept(sampled.id)
             assert accepted, f"the constraint's mask allowed token {sampled.id}, which it does not accept"
+            request.removed.append(sampled.removed)
         text, ended = self._judge(request)
         if ended is None and jumps:
             text, ended = self._jump(request, text)
@@ -147,6 +138,8 @@ class Commit:
         """Take what the constraint of a new request forces at once; that may be all."""
         if not request.max_new:
             return None
+        if request.over:
+            self._emit(Healed(request.id, request.call_id, request.over))
         text, ended = self._jump(request, "")
         if ended is not None:
             return ended
@@ -161,6 +154,7 @@ class Commit:
         if request.jump == "off":
             return text, None
         tokens = self._jumper.tokens(request)
+        request.leaps = bool(tokens)
         if request.jump == "exact":
             self._draft(request, tokens)
             return text, None
@@ -171,6 +165,7 @@ class Commit:
             taken.append(token)
             accepted = request.matcher.accept(token)
             assert accepted, f"the constraint forces token {token}, which it does not accept"
+            request.removed.append(None)
             more, ended = self._judge(request, text)
             if ended is not None:
                 break
@@ -182,8 +177,12 @@ class Commit:
         return text, ended
 
     def _draft(self, request: Request, tokens: Sequence[int]) -> None:
+        """Append drafts; the row of the token before them is to be computed together with theirs."""
         room = request.max_new - request.n_new - 1  # the model adds one
-        for token in tokens[: max(room, 0)]:
+        drafts = tokens[: max(room, 0)]
+        if drafts and request.n_computed == request.n_tokens:  # it is under way, alone
+            self._scheduler.retract(request, 1)
+        for token in drafts:
             request.append(token)
             request.n_draft += 1
 
@@ -195,8 +194,11 @@ class Commit:
     def _judge(self, request: Request, before: str = "") -> tuple[str, Output | None]:
         """The text of the newest token, or the end that it brings, with the text `before` it."""
         text = self._shown(request)
+        if request.n_over:
+            request.heal(len(self._tokenizer.token_bytes(request.generated.item(request.n_new - 1))))
         if request.stops is not None:
-            text, stopped = request.stops.push(text, check=request.n_new > request.sampling.min_tokens)
+            check = request.n_new - request.n_within > request.sampling.min_tokens
+            text, stopped = request.stops.push(text, check=check)
             if stopped:
                 return "", self.end(request, "stop", request.stops.matched, before + text)
         if request.matcher is not None and request.matcher.ended:

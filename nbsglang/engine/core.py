@@ -2,10 +2,12 @@
 
 Where the device works by itself, a step is planned and launched before the tokens of the one before have reached the
 host: plans need counts only, and the device hands the tokens on. So two steps are under way at times: one on the
-device, and one behind it in its queue.
+device, and one behind it in its queue. Tokens are chosen when the forward pass has been launched. A choice that depends
+on the text so far, as that of a constraint does, waits for the tokens of the step before; meanwhile the device is at
+work on the pass.
 
-Not here: steps under way (`flight.py`), what becomes of tokens (`commit.py`), the thread (`loop.py`), calls and replies
-(`backend.py`), the user's door (`engine.py`).
+Not here: steps under way (`flight.py`), their passes (`passes.py`), what becomes of tokens (`commit.py`), the thread
+(`loop.py`), calls and replies (`backend.py`), the user's door (`engine.py`).
 """
 
 from __future__ import annotations
@@ -13,29 +15,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import torch
-
 from nbsglang.calls import TokenLogprob
 from nbsglang.engine.attend import Abandoned
-from nbsglang.engine.batch import pack
-from nbsglang.engine.commit import Commit, Output, Totals, without_frames
+from nbsglang.engine.clock import StepClock
+from nbsglang.engine.commit import Commit, Output, without_frames
 from nbsglang.engine.config import Config
-from nbsglang.engine.flight import Flight, by_row, rows_of, some_of
-from nbsglang.engine.host_copy import HostCopy
+from nbsglang.engine.flight import Flight
 from nbsglang.engine.model import Fingerprint, Model
+from nbsglang.engine.passes import Passes
 from nbsglang.engine.pool import KVPool
 from nbsglang.engine.radix import RadixTree
 from nbsglang.engine.request import Request
-from nbsglang.engine.sampler import sample, score
 from nbsglang.engine.scheduler import Limits, Scheduler
 from nbsglang.engine.sizes import Pace
 from nbsglang.engine.slots import SlotList
+from nbsglang.engine.step_log import StepLog
 from nbsglang.engine.tokenizer import Tokenizer
-from nbsglang.errors import NbsglangError, OutOfMemory
-from nbsglang.events import Body, Control, Failed, Queued, Step
-
-_SNAPSHOT_EVERY = 1000  # events of the tree: a late reader of the log starts at the last snapshot
+from nbsglang.engine.totals import Totals
+from nbsglang.events import Body, Control, Failed, Queued
 
 
 class Core:
@@ -56,20 +53,19 @@ class Core:
         ahead: bool | None = None,
     ) -> None:
         self.model = model
-        self.pool = KVPool(model.shapes, n_slots, model.dtype, model.device)
-        self.tree = RadixTree(self._emit_tree)
-        self.scheduler = Scheduler(self.tree, SlotList(n_slots), limits, config.policy, emit, config.caching)
         self.totals = Totals()
+        self._steps = StepLog(self.totals, emit)
+        self.pool = KVPool(model.shapes, n_slots, model.dtype, model.device)
+        self._passes = Passes(model, self.pool, limits.max_batch)
+        self.tree = RadixTree(self._steps.tree)
+        self.scheduler = Scheduler(self.tree, SlotList(n_slots), limits, config.policy, emit, config.caching)
         self.commit = Commit(self.scheduler, tokenizer, model.n_vocab, self.totals, emit)
         self._pace = pace
         self._emit = emit
-        self._n_tree_events = 0
         self._fingerprint: Fingerprint | None = model.fingerprint()
         self._ahead = model.device.type == "cuda" if ahead is None else ahead
         self._flight: Flight | None = None
         self._early: list[Output] = []  # of requests that had something to say before their first step
-        self._t_landed = 0.0
-        self._drawn = torch.zeros(limits.max_batch, dtype=torch.int64, device=model.device)  # ids of the last launch
 
     # ------------------------------------------------------------------------------------- from outside
 
@@ -122,27 +118,24 @@ class Core:
         self.scheduler.running.clear()
         self.scheduler.waiting.clear()
         self._flight = None
-        self._drawn = self._drawn[:0].clone()
+        self._passes.release()
 
     # ---------------------------------------------------------------------------------------- one step
 
     def step(self) -> list[Output]:
-        """Launch the next step, then take the results of the last one that was launched before it.
+        """Launch the next step, and take the results of the one that was launched before it.
 
-        Without `ahead` a step lands at once.
+        The next one's tokens are chosen before that, or after it where they depend on these results. Without `ahead` a
+        step lands at once.
         """
         outputs, self._early = self._early, []
         if self._flight is not None and not self._may_fly_ahead():
             self._land(outputs)
-        began = time.perf_counter()
-        planned = self.scheduler.plan()
-        outputs += self._end_computed()
-        flight = None
-        if planned:
-            n_planned = [request.n_planned for request in planned]
-            flight = Flight(planned, n_planned, began, time.perf_counter() - began)
-            if not self._launch(flight, outputs):
-                flight = None
+        flight = self._launch(outputs)
+        if flight is not None and flight.needs_text:
+            self._land(outputs)
+        if flight is not None and not self._choose(flight, outputs):
+            flight = None
         if self._flight is not None:
             self._land(outputs)
         self._flight = flight
@@ -151,11 +144,10 @@ class Core:
         return outputs
 
     def _may_fly_ahead(self) -> bool:
-        """Whether the next step can be planned without the tokens of the one under way."""
+        """Whether the next step can and should be planned without the tokens of the one under way."""
         assert self._flight is not None
-        if any(request.needs_text for request in self._flight.sampling):
-            return False
-        return not self.scheduler.is_tight  # a request that waits for its token cannot be preempted
+        # A request that waits for its token cannot be preempted.
+        return self._flight.lets_next and not self.scheduler.is_tight
 
     def _end_computed(self) -> list[Output]:
         """Requests with nothing to compute and nothing to wait for: prefix hints that the tree has in full."""
@@ -163,53 +155,43 @@ class Core:
         done = [r for r in self.scheduler.running if r.max_new == 0 and not r.n_missing and r not in landing]
         return [self.commit.end(r) for r in done]
 
-    def _launch(self, flight: Flight, outputs: list[Output]) -> bool:
-        """Start a step on the device. False where it failed, or was left since nobody wants it."""
+    def _launch(self, outputs: list[Output]) -> Flight | None:
+        """Plan the next step and start its forward pass on the device.
+
+        None where there is nothing to compute, where it failed, or was left since nobody wants it.
+        """
+        began = time.perf_counter()
+        planned = self.scheduler.plan()
+        outputs += self._end_computed()
+        if not planned:
+            return None
+        n_planned = [request.n_planned for request in planned]
+        n_prefilled = sum(request.n_prefilling for request in planned)
+        clock = StepClock(self.model.device)
+        flight = Flight(planned, n_planned, n_prefilled, time.perf_counter() - began, clock)
         try:
-            logits = self._run(flight)
-            start = time.perf_counter()
-            self._advance(flight, logits, outputs)
-            flight.commit_s = time.perf_counter() - start
+            logits = self._passes.run(flight)
+            outputs += map(self.commit.end, flight.advance(self.scheduler, logits))
         except Abandoned:  # its requests are about to be aborted
-            for request in flight.planned:
+            for request in planned:
                 self.scheduler.unplan(request)
-            return False
+            return None
         except Exception as error:  # whatever the model raises must reach the calls of this step
+            outputs += self._fail(planned, error)
+            return None
+        return flight
+
+    def _choose(self, flight: Flight, outputs: list[Output]) -> bool:
+        """Have the tokens of a step chosen on the device. False where that failed, and with it all of the step."""
+        start = time.perf_counter()
+        try:
+            flight.choose(self._passes.drawn, lambda *of: outputs.append(self.commit.fail(*of)))
+        except Exception as error:
             outputs += self._fail(flight.planned, error)
             return False
+        flight.clock.stop()
+        flight.commit_s += time.perf_counter() - start
         return True
-
-    def _run(self, flight: Flight) -> torch.Tensor:
-        start = time.perf_counter()
-        batch = pack(flight.planned, self.model.n_long)
-        flight.pack_s = time.perf_counter() - start
-        start = time.perf_counter()
-        try:
-            return self.model.run(
-                batch, self.pool, lambda: not all(r.unwanted for r in flight.planned), drawn=self._drawn
-            )
-        except torch.OutOfMemoryError:
-            if len(flight.planned) == 1:
-                raise _too_much(flight.planned[0]) from None
-        finally:
-            flight.run_s = time.perf_counter() - start
-        return self._run_halves(flight.planned)
-
-    def _run_halves(self, planned: Sequence[Request]) -> torch.Tensor:
-        """The pass when memory ran out: one half of the requests after the other."""
-        torch.cuda.empty_cache()
-        half = len(planned) // 2
-        logits = []
-        for part in (planned[:half], planned[half:]):
-            try:
-                batch = pack(part, self.model.n_long)
-                logits.append(self.model.run(batch, self.pool, drawn=self._drawn).clone())
-                continue
-            except torch.OutOfMemoryError:
-                if len(part) == 1:
-                    raise _too_much(part[0]) from None
-            logits.append(self._run_halves(part))  # not in the handler: the error holds the failed pass's tensors
-        return torch.cat(logits)
 
     def _fail(self, requests: Sequence[Request], error: Exception) -> list[Output]:
         """Give up those requests that have not ended."""
@@ -219,66 +201,6 @@ class Core:
         clean = without_frames(error)
         self._emit(Failed("", str(clean)))
         return [self.commit.fail(request, clean) for request in left]
-
-    # ----------------------------------------------------------------------------- launched and landed
-
-    def _advance(self, flight: Flight, logits: torch.Tensor, outputs: list[Output]) -> None:
-        """Count what was launched as computed, and choose and score tokens on the device.
-
-        Whatever is queued there later finds it done.
-        """
-        rows: list[int] = []
-        scored: list[tuple[int, int]] = []
-        follow: list[int] = []
-        at = 0
-        for request in flight.planned:
-            start = max(request.want_from, request.n_computed)
-            self.scheduler.computed(request)
-            n_wanted = max(request.n_computed - start, 0)
-            at += n_wanted
-            if request.n_draft and n_wanted:
-                request.drop_drafts(request.n_missing)  # which the chunk cut off
-            elif (n_scored := min(n_wanted, request.n_known - 1 - start)) > 0:  # rows before the last known token
-                follow += request.row[start + 1 : start + 1 + n_scored].tolist()
-                scored.append((at - n_wanted, at - n_wanted + n_scored))
-                flight.scoring.append((request, n_scored))
-            request.want_from = max(request.want_from, request.n_computed)
-            if request.n_missing:
-                continue
-            if request.max_new:
-                if self._can_go_on(request, outputs):
-                    n_rows = 1 + request.n_draft
-                    flight.sampling += [request] * n_rows
-                    rows += range(at - n_rows, at)
-            elif request.scores_only:
-                flight.ending.append(request)
-            else:
-                outputs.append(self.commit.end(request))
-        if scored:
-            flight.scores = score(rows_of(logits, scored), follow)
-        if rows:
-            self._draw(flight, some_of(logits, np.array(rows)))
-        if not scored and not rows:
-            flight.mark = HostCopy(logits[:0])
-
-    def _draw(self, flight: Flight, logits: torch.Tensor) -> None:
-        drafting = any(request.n_draft for request in flight.sampling)
-        flight.draws = sample(logits, by_row(flight.sampling) if drafting else flight.sampling)
-        if not drafting:  # else the next step waits until this one has landed
-            self._drawn[: len(flight.sampling)] = flight.draws.ids
-        for place, request in enumerate(flight.sampling):
-            request.drawn_at = place
-            request.n_pending += 1
-
-    def _can_go_on(self, request: Request, outputs: list[Output]) -> bool:
-        """Whether the request's constraint has a next token; if not, the request alone ends with the error."""
-        try:
-            if request.matcher is not None:
-                request.matcher.mask()
-        except NbsglangError as error:
-            outputs.append(self.commit.fail(request, error))
-            return False
-        return True
 
     def _land(self, outputs: list[Output]) -> None:
         """Wait for the step that was launched first, and take what it brought."""
@@ -300,11 +222,9 @@ class Core:
         done = time.perf_counter()
         flight.run_s += landed - start
         flight.commit_s += done - landed
-        self._log_step(flight)
+        self._steps.step(flight, self.scheduler)
         if self._pace is not None:
-            seconds = done - max(flight.t_began, self._t_landed)
-            self.scheduler.chunk_tokens = self._pace.observe(sum(flight.n_planned), seconds)
-        self._t_landed = done
+            self.scheduler.chunk_tokens = self._pace.observe(sum(flight.n_planned), flight.clock.seconds())
 
     def _take_scores(self, flight: Flight, scores: Sequence[TokenLogprob], outputs: list[Output]) -> None:
         at = 0
@@ -312,44 +232,3 @@ class Core:
             request.scores += scores[at : at + n]
             at += n
         outputs += [self.commit.end(request) for request in flight.ending if not request.ended]
-
-    # ------------------------------------------------------------------------------------------ events
-
-    def _emit_tree(self, body: Body) -> None:
-        self._emit(body)
-        self._n_tree_events += 1
-
-    def _log_step(self, flight: Flight) -> None:
-        totals, scheduler = self.totals, self.scheduler
-        n_rows = sum(flight.n_planned)
-        totals.steps += 1
-        totals.computed_tokens += n_rows
-        totals.plan_s += flight.plan_s
-        totals.pack_s += flight.pack_s
-        totals.run_s += flight.run_s
-        totals.commit_s += flight.commit_s
-        n_decode = flight.n_planned.count(1)
-        self._emit(
-            Step(
-                totals.steps,
-                n_rows - n_decode,
-                n_decode,
-                len(scheduler.running),
-                len(scheduler.waiting),
-                scheduler.slots.n_free,
-                self.tree.n_evictable,
-                self.tree.n_locked,
-                flight.plan_s,
-                flight.pack_s,
-                flight.run_s,
-                flight.commit_s,
-            )
-        )
-        if self._n_tree_events >= _SNAPSHOT_EVERY:
-            self._n_tree_events = 0
-            self._emit(self.tree.snapshot())
-
-
-def _too_much(request: Request) -> OutOfMemory:
-    numbers = f"{request.n_planned} tokens in one step"
-    return OutOfMemory(f"out of memory with {numbers}; use a smaller chunk_tokens or kv_memory")

@@ -5,6 +5,7 @@ Not here: how it is chosen (`sampler.py`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,33 +20,47 @@ NOT_NUMBERS = "the model's logits are not numbers (NaN); its weights or its dtyp
 
 
 class Sampled(NamedTuple):
-    """One row's token, with log probabilities if the request wants them."""
+    """One row's token, with log probabilities if the request wants them.
+
+    `removed` is the probability that the row's mask took from other tokens; None where it had none.
+    """
 
     id: int
     logprob: TokenLogprob | None = None
     top: tuple[TokenLogprob, ...] = ()
+    removed: float | None = None
 
 
 class Draws:
-    """The tokens of a step: `ids` int64 [rows] on the device at once, and on the host when they have come there."""
+    """The tokens of a step: `ids` int64 [rows] on the device at once, and on the host when they have come there.
 
-    def __init__(self, ids: torch.Tensor, largest: torch.Tensor, logprobs: dict[int, Logprobs]) -> None:
+    `removed` [rows] is what masks took away, NaN for rows without one.
+    """
+
+    def __init__(
+        self,
+        ids: torch.Tensor,
+        largest: torch.Tensor,
+        logprobs: dict[int, Logprobs],
+        removed: torch.Tensor | None = None,
+    ) -> None:
         self.ids = ids
-        self._copy = HostCopy(torch.stack([ids.double(), largest.double()]))  # float64 holds every id
+        columns = [ids, largest] if removed is None else [ids, largest, removed]
+        self._copy = HostCopy(torch.stack([column.double() for column in columns]))  # float64 holds every id
         self._logprobs = logprobs
 
     def fetch(self, alive: Sequence[bool] | None = None) -> list[Sampled]:
         """Each row's token. Raises BackendError if logits of a row that is `alive` were not numbers; None: all are."""
-        ids, largest = self._copy.wait()
+        ids, largest, *masked = self._copy.wait()
         if np.isnan(largest if alive is None else largest[np.array(alive, bool)]).any():
             raise BackendError(NOT_NUMBERS)
-        tokens = ids.astype(np.int64).tolist()
-        if not self._logprobs:
-            return [Sampled(token) for token in tokens]
-        return [
-            self._logprobs[row].of(token) if row in self._logprobs else Sampled(token)
-            for row, token in enumerate(tokens)
-        ]
+        found = [Sampled(token) for token in ids.astype(np.int64).tolist()]
+        for row, logprobs in self._logprobs.items():
+            found[row] = logprobs.of(found[row].id)
+        if masked:
+            pairs = zip(found, masked[0].tolist(), strict=True)
+            found = [each if math.isnan(removed) else each._replace(removed=removed) for each, removed in pairs]
+        return found
 
 
 class Logprobs:

@@ -62,7 +62,10 @@ _SLICE_S = 0.05  # a question to the engine's thread looks this often whether th
 
 
 class Output(NamedTuple):
-    """One generated text with its ids; `logprobs` and `top_logprobs` where they were asked for."""
+    """One generated text with its ids; `logprobs` and `top_logprobs` where they were asked for.
+
+    `removed` and `over` are those of `nbsglang.calls.Completion`.
+    """
 
     text: str
     ids: tuple[int, ...]
@@ -70,6 +73,8 @@ class Output(NamedTuple):
     logprobs: tuple[TokenLogprob, ...] | None
     top_logprobs: tuple[tuple[TokenLogprob, ...], ...] | None
     usage: Usage
+    removed: tuple[float | None, ...] | None = None
+    over: str = ""
 
 
 class Engine:
@@ -122,6 +127,7 @@ class Engine:
         self.name = name or loaded.name
         self.tokenizer = loaded.tokenizer
         self.source = f"{self.name}-{uuid.uuid4().hex[:6]}"
+        self._caching = caching
         emit = partial(self.log.emit, self.source)  # not a method of ours: the thread must not keep us alive
         device_of = next(loaded.module.parameters()).device
         n_captured = batch_rows(config, device_of) if graphs else 0
@@ -160,10 +166,17 @@ class Engine:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this backend can do: all but images."""
+        """What this backend can do: all but images. Without a cache a prefix hint would be computed for nothing."""
         kinds = frozenset({"regex", "choices", "schema", "grammar"})
         return Capabilities(
-            ids=True, logprobs=True, scores=True, prefix_hint=True, constraints=kinds, seed=True, n=True
+            ids=True,
+            logprobs=True,
+            scores=True,
+            prefix_hint=self._caching,
+            constraints=kinds,
+            seed=True,
+            n=True,
+            heal=True,
         )
 
     def render(self, prompt: Prompt) -> str:
@@ -215,8 +228,10 @@ class Engine:
 
         Text is encoded as the tokenizer does it, special tokens included. `sampling` takes the fields of
         SamplingParams (max_tokens=128, temperature=1.0, stop=...), one of regex, choices, json_schema or
-        grammar, and return_logprob with top_logprobs_num. One prompt gives one Output, or a list of n with
-        n > 1; a list of prompts gives a flat list in their order. An interrupt cancels the calls.
+        grammar, and return_logprob with top_logprobs_num. With heal=True the first tokens may replace the end of a text
+        where they would have merged with it; the answer goes on exactly after the prompt all the same. One prompt gives
+        one Output, or a list of n with n > 1; a list of prompts gives a flat list in their order. An interrupt cancels
+        the calls.
         """
         calls, single = self._gen_calls(prompt, sampling)
         replies: dict[str, Reply] = {}
@@ -279,6 +294,8 @@ class Engine:
 
     def _gen_call(self, prompt: str | Sequence[int], sampling: dict[str, Any], stream: bool) -> GenCall:
         params, constraint, logprobs = options(sampling)
+        if params.heal and not isinstance(prompt, str):
+            raise UsageError("heal needs a prompt as text: ids stay as they are")
         if stream and params.n > 1:
             raise UsageError("stream yields one text: use n=1")
         segment = Text(prompt, special=True) if isinstance(prompt, str) else Generated("", tuple(map(int, prompt)))
@@ -396,7 +413,9 @@ def _keep(item: Chunk | Reply | Failure, replies: dict[str, Reply]) -> None:
 
 def _outputs(calls: list[GenCall], replies: dict[str, Reply], single: bool) -> Output | list[Output]:
     outputs = [
-        Output(c.text, c.ids, c.finish_reason, c.logprobs, c.top_logprobs, replies[call.call_id].usage)
+        Output(
+            c.text, c.ids, c.finish_reason, c.logprobs, c.top_logprobs, replies[call.call_id].usage, c.removed, c.over
+        )
         for call in calls
         for c in replies[call.call_id].completions
     ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from nbsglang.engine.attend import Probe, has_spans
-from nbsglang.engine.batch import Batch
+from nbsglang.engine.batch import Batch, Packing
 from nbsglang.engine.draws import with_drawn
 from nbsglang.engine.fused import FusedModel, fused
 from nbsglang.engine.host_copy import to_device
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nbsglang.kernels.spans_runner import SpanAttention
 
 _N_LONG = 256  # tokens of a chunk from which FlashInfer's tiles are better filled
+_N_CAPTURED = 512  # rows of a step up to which a captured one is shorter: the host takes long to launch another
 
 
 class FastPath:
@@ -48,9 +49,10 @@ class FastPath:
         return self._model.holds
 
     @property
-    def n_long(self) -> int:
+    def packing(self) -> Packing:
         """See `pack`."""
-        return _N_LONG if self._paged is not None else sys.maxsize
+        n_long = _N_LONG if self._paged is not None else sys.maxsize
+        return Packing(n_long, min(self._most, _N_CAPTURED))
 
     def run(self, batch: Batch, pool: KVPool, drawn: torch.Tensor | None = None) -> torch.Tensor:
         """One forward pass; logits [wanted, vocabulary], to be used before the next one. `drawn`: see `Model.run`."""

@@ -99,6 +99,8 @@ class FusedModel:
             cast(Any, module).lm_head,
         )
         self._layers = layers
+        widest = max(len(layer.gate_up.weight) for layer in layers)
+        self._zeros = layers[0].down.weight.new_zeros(max(widest, layers[0].down.out_features))
 
     @property
     def holds(self) -> bool:
@@ -125,7 +127,8 @@ class FusedModel:
             query = rope_store(layer.qkv(rows), cos, sin, slots, k_pool, v_pool, layer.heads)
             rows = _times(attend(query, k_pool, v_pool).reshape(len(rows), -1), layer.out)
             rows = add_rms_norm(rows, hidden, layer.mlp_norm.weight, _eps(layer.mlp_norm))
-            rows = _times(skinny_gated(rows, layer.gate_up.weight, layer.gate_up.bias), layer.down)
+            rows = skinny_gated(rows, layer.gate_up.weight, layer.gate_up.bias, self._zeros)
+            rows = skinny_linear(rows, layer.down.weight, layer.down.bias, zeros=self._zeros)
         return rows, hidden
 
     def logits(self, rows: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:

@@ -22,6 +22,16 @@ def to_device(values: npt.NDArray[Any], device: torch.device) -> torch.Tensor:
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
+def host_memory(n: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Memory of the host to be filled and given to `send`; what is in it is undefined. `dtype` [n]."""
+    return torch.empty(n, dtype=dtype, pin_memory=device.type == "cuda")
+
+
+def send(values: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """What was filled into `host_memory`, on the device, in the order of `to_device`; not to be written to again."""
+    return values.to(device, non_blocking=True)
+
+
 class HostCopy:
     """A tensor on its way to the host."""
 

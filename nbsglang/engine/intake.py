@@ -18,7 +18,8 @@ import numpy as np
 from nbsglang.calls import Call, Constraint, GenCall, LogprobSpec, Prompt, SamplingParams, ScoreCall, Text
 from nbsglang.engine.config import Config
 from nbsglang.engine.grammar.matcher import Matcher
-from nbsglang.engine.prompt import Renderer
+from nbsglang.engine.heal import End, Healer, HealingMatcher
+from nbsglang.engine.prompt import Encoded, Renderer
 from nbsglang.engine.radix import common_prefix
 from nbsglang.engine.request import Ints, Request
 from nbsglang.engine.sampler import uniform
@@ -52,6 +53,8 @@ class Intake:
         self._lock = threading.Lock()  # for what follows
         self._seed = config.seed
         self._jump = config.jump
+        self._never = tokenizer.special_ids | frozenset(tokenizer.hf.added_tokens_decoder)  # added tokens are no text
+        self._healer = Healer(tokenizer, self._never)
         self._constraints: Constraints | None = None  # made at the first one: it reads the whole vocabulary
 
     def requests(self, call: Call) -> list[Request]:
@@ -67,8 +70,8 @@ class Intake:
         params = call.sampling
         _check_sampling(params)
         _check_ids(params, call.logprobs, self._n_vocab)
-        ids = self._encode(call.prompt)
-        max_new = min(params.max_tokens, self._room(ids, params.max_tokens))
+        encoded = self._encoded(call.prompt)
+        ids, max_new, end = self._healed(encoded, params)
         scored_from = call.logprobs.prompt_start if call.logprobs else None
         last = len(ids) if params.max_tokens == 0 else len(ids) - 1
         seed = params.seed if params.seed is not None else self._draw_seed()
@@ -83,26 +86,44 @@ class Intake:
                 sampling=params,
                 seed=seed,
                 eos_ids=frozenset(self._tokenizer.eos_ids),
-                matcher=self._compile(call.constraint) if call.constraint else None,
+                matcher=self._matcher(call.constraint, end),
                 stops=StopMatcher(params.stop, params.stop_regex) if params.stop or params.stop_regex else None,
-                detokenizer=self._tokenizer.detokenizer() if max_new else None,
+                detokenizer=self._tokenizer.detokenizer(skip=len(end.text.encode())) if max_new else None,
                 streams=call.stream,
                 n_top=call.logprobs.top if call.logprobs else None,
                 place=place,
                 jump=self._jump if call.constraint is not None and call.logprobs is None else "off",
+                over=end.text,
+                is_free=call.constraint is None,
             )
             for place in range(params.n)
         ]
+
+    def _healed(self, encoded: Encoded, params: SamplingParams) -> tuple[Ints, int, End]:
+        """The ids to go on from, how many new tokens there may be, and the end of the prompt that is taken back."""
+        ids = _as_ids(encoded)
+        room = self._room(ids, params.max_tokens)
+        if params.heal and params.max_tokens:
+            end = self._healer.end(encoded.ids, encoded.n_literal)
+            if end.ids:
+                return ids[: len(ids) - len(end.ids)], min(params.max_tokens, room), end
+        return ids, min(params.max_tokens, room), End()
+
+    def _matcher(self, constraint: Constraint | None, end: End) -> Matcher | None:
+        inner = None
+        if constraint is not None:
+            inner = self._compile(constraint)
+            if end.ids:
+                inner.seed(end.text.encode())
+        return HealingMatcher(end, inner) if end.ids else inner
 
     def _compile(self, constraint: Constraint) -> Matcher:
         with self._lock:
             if self._constraints is None:
                 from nbsglang.engine.grammar.constraints import Constraints
 
-                words = self._tokenizer
-                folder = cache_folder() / "vocabularies"
-                never = words.special_ids | frozenset(words.hf.added_tokens_decoder)  # an added token is no text either
-                self._constraints = Constraints(words.bytes_table, words.eos_ids, never, folder=folder)
+                words, folder = self._tokenizer, cache_folder() / "vocabularies"
+                self._constraints = Constraints(words.bytes_table, words.eos_ids, self._never, folder=folder)
             constraints = self._constraints
         return constraints.compile(constraint)
 
@@ -130,6 +151,9 @@ class Intake:
         return Request(0, call_id, ids, len(ids), start - 1, 0, SamplingParams(max_tokens=0), 0)
 
     def _encode(self, prompt: Prompt, may_be_empty: bool = False) -> Ints:
+        return _as_ids(self._encoded(prompt, may_be_empty))
+
+    def _encoded(self, prompt: Prompt, may_be_empty: bool = False) -> Encoded:
         try:
             encoded = self._renderer.encode(prompt)
         except TypeError as error:  # what the tokenizer says of text that is not Unicode
@@ -140,10 +164,9 @@ class Intake:
         outside = wide[(wide < 0) | (wide >= self._n_vocab)]
         if len(outside):
             raise UsageError(f"token id {outside[0]} is none of the model's {self._n_vocab}; is this its tokenizer?")
-        ids = wide.astype(np.int32)
-        if not len(ids) and not may_be_empty:
+        if not encoded.ids and not may_be_empty:
             raise UsageError("the prompt is empty and the model has no BOS token: give it some text")
-        return ids
+        return encoded
 
     def _room(self, ids: Ints, n_wanted: int) -> int:
         """How many tokens may follow; PromptTooLong if there is no room for even one that is wanted."""
@@ -160,11 +183,16 @@ class Intake:
             return int(uniform(self._seed, 0, 0) * (1 << 53))
 
 
+def _as_ids(encoded: Encoded) -> Ints:
+    return np.array(encoded.ids, np.int32)
+
+
 def _constrained(call_id: str, constraint: Constraint, matcher: Matcher | None) -> Constrained:
     from nbsglang.engine.grammar.automatic import AutomatonMatcher  # loaded by now, as by every constraint
     from nbsglang.engine.grammar.graph import text_of
 
-    by = "automaton" if isinstance(matcher, AutomatonMatcher) else "llguidance"
+    inner = matcher.inner if isinstance(matcher, HealingMatcher) else matcher
+    by = "automaton" if isinstance(inner, AutomatonMatcher) else "llguidance"
     return Constrained(call_id, constraint.kind, text_of(constraint), by)
 
 
@@ -202,6 +230,8 @@ def _check_types(params: SamplingParams) -> None:
         value = getattr(params, name)
         if not isinstance(value, Real) or not math.isfinite(value):
             raise UsageError(f"{name}={value!r} must be a finite number")
+    if not isinstance(params.heal, bool):
+        raise UsageError(f"heal={params.heal!r} must be True or False")
     if params.seed is not None and not isinstance(params.seed, Integral):
         raise UsageError(f"seed={params.seed!r} must be a whole number or None")
     for name in ("stop", "stop_regex"):

@@ -9,11 +9,12 @@ Not here: what is forced (the matchers), appending the tokens (`commit.py`). Sou
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cached_property
 
 from nbsglang.engine.grammar.matcher import MaskRow, Matcher
 from nbsglang.engine.request import Request
+from nbsglang.engine.spellings import Spellings
 from nbsglang.engine.tokenizer import Tokenizer
 
 _CONTEXTS = (64, 16, 4, 1)  # tokens before the forced text with which it is encoded, the most that fit first
@@ -24,7 +25,6 @@ class Jumper:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._spellings: list[tuple[bytes, int]] = []  # of all tokens that are text, in order; made when first used
 
     def tokens(self, request: Request) -> list[int]:
         """The tokens that follow the request's text without a choice; none where there is one, or no spelling fits.
@@ -69,16 +69,13 @@ class Jumper:
 
     def _absorbs(self, rest: bytes, matcher: Matcher) -> bool:
         """Whether a token that may come next begins with `rest` and goes on."""
-        if not self._spellings:
-            table = self._tokenizer.bytes_table
-            self._spellings = sorted((data, token) for token, data in enumerate(table) if data)
-        first = bisect_left(self._spellings, (rest, self._tokenizer.n_vocab))
         mask: MaskRow | None = None
-        for data, token in self._spellings[first:]:
-            if not data.startswith(rest):
-                break
-            if len(data) > len(rest):
-                mask = matcher.mask() if mask is None else mask
-                if mask[token >> 5] >> (token & 31) & 1:
-                    return True
+        for token in self._spellings.longer(rest):
+            mask = matcher.mask() if mask is None else mask
+            if mask[token >> 5] >> (token & 31) & 1:
+                return True
         return False
+
+    @cached_property
+    def _spellings(self) -> Spellings:
+        return Spellings(self._tokenizer.bytes_table)

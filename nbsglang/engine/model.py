@@ -21,7 +21,7 @@ from transformers import AttentionInterface
 
 from nbsglang.calls import SamplingParams
 from nbsglang.engine.attend import NAME, Attending, Forward, Probe, attend, has_spans
-from nbsglang.engine.batch import Batch, pack
+from nbsglang.engine.batch import Batch, Packing, pack
 from nbsglang.engine.draws import with_drawn
 from nbsglang.engine.fast import FastPath, fast_path
 from nbsglang.engine.host_copy import to_device
@@ -98,11 +98,11 @@ class Model:
         return self._call(ids, batch.positions, batch.wanted, Forward(batch, pool, wanted, self._spans))
 
     @property
-    def n_long(self) -> int | None:
+    def packing(self) -> Packing | None:
         """How batches are to be packed; see `pack`."""
         if self._fast is not None:
-            return self._fast.n_long
-        return sys.maxsize if self._has_spans else None
+            return self._fast.packing
+        return Packing(sys.maxsize) if self._has_spans else None
 
     @property
     def is_fused(self) -> bool:
@@ -257,7 +257,7 @@ class Model:
         pieces = []
         for n in (n_tokens // 2 + 1, n_tokens - n_tokens // 2 - 1):
             request.n_planned = n
-            pieces.append(self.run(pack([request], self.n_long), pool).clone())
+            pieces.append(self.run(pack([request], self.packing), pool).clone())
             request.n_computed += n
         off = ((torch.cat(pieces) - expected).norm() / expected.norm().clamp(min=1e-6)).item()
         limit = _tolerance(self.dtype)

@@ -25,11 +25,15 @@ Part: TypeAlias = Text | Generated
 
 
 class Encoded(NamedTuple):
-    """A prompt in tokens. `anew` is the index in `ids` from which generated text was encoded anew, or None."""
+    """A prompt in tokens. `anew` is the index in `ids` from which generated text was encoded anew, or None.
+
+    The last `n_literal` ids are those of literal text after all that was generated.
+    """
 
     ids: list[int]
     text: str
     anew: int | None = None
+    n_literal: int = 0
 
 
 @dataclass(slots=True)
@@ -71,25 +75,46 @@ class Renderer:
         Raises UsageError for roles that do not nest and for what the chat template refuses, Unsupported for Media.
         """
         plan = self._plan(prompt)
-        ids = self._ids(plan.parts, plan.bos)
+        ids, n_literal = self._ids(plan.parts, plan.bos)
         anew = None
         if plan.anew is not None:
-            anew = n_common(ids, self._ids(plan.parts[: plan.anew], plan.bos))
-        return Encoded(ids, _text(plan.parts), anew)
+            anew = n_common(ids, self._ids(plan.parts[: plan.anew], plan.bos)[0])
+        return Encoded(ids, _text(plan.parts), anew, n_literal)
 
-    def _ids(self, parts: Sequence[Part], bos: bool) -> list[int]:
+    def _ids(self, parts: Sequence[Part], bos: bool) -> tuple[list[int], int]:
+        """The ids, and how many of the last of them are those of literal text."""
         ids: list[int] = []
         if bos and (not parts or _has_ids(parts[0])):
             ids += self._tokenizer.bos_ids
         first = not ids
+        start = len(ids)  # of the literal text before the next ids
         for has_ids, group in groupby(parts, key=_has_ids):
             if has_ids:
-                ids += [token for part in group if isinstance(part, Generated) for token in part.ids]
+                for part in group:
+                    assert isinstance(part, Generated)
+                    self._append(ids, start, part)
+                    start = len(ids)
             else:
                 pieces = ((part.text, isinstance(part, Text) and part.special) for part in group)
                 ids += self._tokenizer.encode_run(pieces, first=first, bos=bos)
             first = False
-        return ids
+        return ids, len(ids) - start
+
+    def _append(self, ids: list[int], start: int, part: Generated) -> None:
+        """Append what was generated; the literal text since `start` loses the tokens that it has replaced.
+
+        Where that text ends otherwise than when it was healed, the new text is encoded as text.
+        """
+        if part.over:
+            end, data = len(ids), b""
+            while end > start and len(data) < len(part.over.encode()):
+                end -= 1
+                data = self._tokenizer.token_bytes(ids[end]) + data
+            if data != part.over.encode():
+                ids += self._tokenizer.encode_run([(part.text, False)], first=False)
+                return
+            del ids[end:]
+        ids += part.ids
 
     def _plan(self, prompt: Prompt) -> _Plan:
         chat = _take_apart(prompt)

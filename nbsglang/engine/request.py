@@ -52,10 +52,13 @@ class Request:
     n_top: int | None = None  # logprobs of generated tokens are wanted, with so many alternatives
     place: int = 0  # which of the call's texts this is
     jump: Jump = "off"  # what happens to text that the constraint forces
+    over: str = ""  # the end of the prompt's text, which the first generated tokens spell anew
+    is_free: bool = False  # the matcher is there for that alone
 
     n_prompt: int = field(init=False)
     scores_only: bool = field(init=False)  # nothing is generated, but given tokens are scored
     end_ids: frozenset[int] = field(init=False)  # tokens that end the text and are not part of it
+    is_penalised: bool = field(init=False)  # tokens of the text change the logits of those that follow
     needs_text: bool = field(init=False)  # the next token depends on the values of those before it
     is_watched: bool = field(init=False)  # each token is looked at when it comes, not all of them at the end
     slots: Ints = field(init=False)
@@ -65,11 +68,16 @@ class Request:
     drawn_at: int = field(default=0, init=False)  # where the last pending token stands among those of its step
     n_draft: int = field(default=0, init=False)  # of the last tokens, those that the model has yet to confirm
     n_stale: int = field(default=0, init=False)  # rows under way whose tokens are of no use any more
+    leaps: bool = field(default=False, init=False)  # forced text has followed the last token that was chosen
     n_jumped: int = field(default=0, init=False)  # generated tokens that were forced
+    removed: list[float | None] = field(default_factory=list, init=False)  # probabilities that masks have taken away
+    n_over: int = field(default=0, init=False)  # bytes of `over` still to come
+    n_within: int = field(default=0, init=False)  # generated tokens that lie within it
     n_shown: int = field(default=0, init=False)  # generated tokens that went through the detokenizer
     n_tree: int = field(default=0, init=False)  # leading tokens that the radix tree owns
     node: RadixNode | None = field(default=None, init=False)  # where these end; locked by this request
     admitted: bool = field(default=False, init=False)  # it ran before, though it may have been preempted since
+    n_lost: int = field(default=0, init=False)  # leading tokens that a preemption has thrown away
     n_cached: int = field(default=0, init=False)  # prompt tokens that the first admission found in the tree
     n_passed: int = field(default=0, init=False)  # later arrivals admitted before it
     text: str = field(default="", init=False)  # what `stops` and `detokenizer` let through so far
@@ -88,12 +96,28 @@ class Request:
         self.n_prompt = self.n_tokens
         self.scores_only = self.max_new == 0 and self.want_from < self.n_prompt
         self.slots = np.zeros(len(self.row), np.int32)
-        is_bound = self.matcher is not None  # a constraint allows EOS at its end only
+        self.n_over = len(self.over.encode())
+        is_bound = self.matcher is not None and not self.is_free  # a constraint allows EOS at its end only
         self.end_ids = self.eos_ids if is_bound or not params.ignore_eos else frozenset()
         self.end_ids |= frozenset(params.stop_token_ids)
-        penalised = params.repetition_penalty != 1.0 or params.frequency_penalty or params.presence_penalty
-        self.needs_text = is_bound or bool(penalised)
+        self._look()
+
+    def _look(self) -> None:
+        params, is_bound = self.sampling, self.matcher is not None
+        penalties = (params.repetition_penalty != 1.0, params.frequency_penalty, params.presence_penalty)
+        self.is_penalised = any(penalties)
+        self.needs_text = is_bound or self.is_penalised
         self.is_watched = self.streams or is_bound or self.stops is not None or self.n_top is not None
+
+    def heal(self, n_bytes: int) -> None:
+        """A token of so many bytes has come while the end of the prompt was being spelled anew."""
+        if n_bytes <= self.n_over:
+            self.n_within += 1
+            self.max_new += 1  # it is none of the answer's
+        self.n_over = max(self.n_over - n_bytes, 0)
+        if not self.n_over and self.is_free:
+            self.matcher = None
+            self._look()
 
     @property
     def tokens(self) -> Ints:
@@ -117,8 +141,8 @@ class Request:
 
     @property
     def n_drawn(self) -> int:
-        """Generated tokens with those that are on their way from the device."""
-        return self.n_known - self.n_prompt
+        """Generated tokens with those that are on their way from the device, without those within `over`."""
+        return self.n_known - self.n_prompt - self.n_within
 
     @property
     def goal(self) -> int:
@@ -131,6 +155,11 @@ class Request:
     def n_missing(self) -> int:
         """Tokens still to compute before the request can go on."""
         return self.goal - self.n_computed
+
+    @property
+    def n_prefilling(self) -> int:
+        """Planned tokens that are of the prompt, or are computed anew after a preemption."""
+        return min(self.n_planned, max(max(self.n_prompt, self.n_lost) - self.n_computed, 0))
 
     @property
     def n_settled(self) -> int:

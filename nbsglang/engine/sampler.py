@@ -1,6 +1,6 @@
 """From logits to tokens: vectorised over the rows of a step, each row with its own parameters.
 
-Order: penalties and bias, mask of the constraint, temperature, top-k, top-p, min-p. Each row draws one
+Order: mask of the constraint, penalties and bias, temperature, top-k, top-p, min-p. Each row draws one
 uniform number that depends on its seed and position only, so that its text is the same alone and in any
 batch. Log probabilities are of the model's own distribution, before all of these.
 
@@ -9,6 +9,7 @@ Not here: stop conditions (`commit.py`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,12 +18,14 @@ import torch
 from torch.nn import functional
 
 from nbsglang.engine.draws import Draws, Logprobs, Scores
-from nbsglang.engine.host_copy import to_device
+from nbsglang.engine.host_copy import host_memory, send, to_device
 from nbsglang.engine.request import Request
+from nbsglang.kernels.mask import mask_rows
 
 _NEVER = float("-inf")
 _BLOCK = 256
 _SCORED = 512  # rows at once: their logits in float32 are 260 MB with a large vocabulary
+_ALIGNED = 32  # int32s at whose multiples the arrays of one copy begin
 _BITS = (1 << 64) - 1
 _FACTORS = 0x9E3779B97F4A7C15, 0xD1342543DE82EF95, 0xBF58476D1CE4E5B9  # of seed, place, position
 _COLD = 1e-5  # at or below this temperature the largest logit is certain, and dividing by it would overflow
@@ -38,17 +41,20 @@ def sample(logits: torch.Tensor, requests: Sequence[Request]) -> Draws:
         logits = logits.float()  # penalties and biases are finer than 16 bits
     wanting = [row for row, r in enumerate(requests) if r.n_top is not None]
     own = {row: logits[row].clone() for row in wanting}
-    for row, request in enumerate(requests):
-        if request.is_adjusted:
-            _adjust(logits[row], request)
     bound = [row for row, request in enumerate(requests) if request.matcher is not None]
+    removed = None
     if bound:
-        _mask(logits, bound, [m.mask() for r in requests if (m := r.matcher) is not None])
+        gone = _mask(logits, bound, [m.mask() for r in requests if (m := r.matcher) is not None])
+        removed = _spread(gone, bound, len(logits))
     for row, request in enumerate(requests):
-        if request.n_drawn < request.sampling.min_tokens:
-            _ban(logits[row], request)
+        if request.is_penalised or request.sampling.logit_bias:
+            _adjust(logits[row], request)
+    banned = [(row, token) for row, r in enumerate(requests) for token in _banned(r)]
+    if banned:
+        _ban(logits, np.ascontiguousarray(np.array(banned).T))
     ids, largest = _choose(logits, requests)
-    return Draws(ids, largest, {row: Logprobs(own[row], ids[row], requests[row].n_top or 0) for row in wanting})
+    logprobs = {row: Logprobs(own[row], ids[row], requests[row].n_top or 0) for row in wanting}
+    return Draws(ids, largest, logprobs, removed)
 
 
 @torch.inference_mode()
@@ -96,52 +102,60 @@ def _adjust(row: torch.Tensor, request: Request) -> None:
         row[token] += bias
 
 
-def _ban(row: torch.Tensor, request: Request) -> None:
-    """Keep out what would end a text that must go on, unless the constraint lets nothing but the end follow."""
-    banned = _banned(request)
-    if banned:
-        at = to_device(np.array(sorted(banned)), row.device)
-        kept = row[at]
-        row[at] = _NEVER
-        if request.matcher is not None and not bool((row > _NEVER).any()):
-            row[at] = kept
+def _banned(request: Request) -> list[int]:
+    """What would end a text that must go on."""
+    if request.n_drawn >= request.sampling.min_tokens:
+        return []
+    return sorted(request.eos_ids | frozenset(request.sampling.stop_token_ids))
 
 
-def _banned(request: Request) -> frozenset[int]:
-    return request.eos_ids | frozenset(request.sampling.stop_token_ids)
+def _ban(logits: torch.Tensor, places: npt.NDArray[np.int64]) -> None:
+    """Keep out the tokens at `places` (rows, ids), unless a constraint lets nothing else follow."""
+    rows, tokens = to_device(places, logits.device)
+    kept = logits[rows, tokens]
+    logits[rows, tokens] = _NEVER
+    is_last = logits.amax(-1) == _NEVER
+    logits[rows, tokens] = torch.where(is_last[rows], kept, _NEVER)
 
 
 def _penalise(row: torch.Tensor, request: Request) -> None:
     params = request.sampling
     if params.repetition_penalty != 1.0:
-        seen = torch.from_numpy(np.unique(request.tokens).astype(np.int64)).to(row.device)
+        seen = to_device(np.unique(request.tokens).astype(np.int64), row.device)
         values = row[seen]
         row[seen] = torch.where(values > 0, values / params.repetition_penalty, values * params.repetition_penalty)
     if (params.frequency_penalty or params.presence_penalty) and len(request.generated):
         ids, counts = np.unique(request.generated, return_counts=True)
         cost = params.frequency_penalty * counts + params.presence_penalty
-        at = torch.from_numpy(ids.astype(np.int64)).to(row.device)
-        row[at] -= torch.from_numpy(cost.astype(np.float32)).to(row.device)
+        row[to_device(ids.astype(np.int64), row.device)] -= to_device(cost.astype(np.float32), row.device)
 
 
-def _mask(logits: torch.Tensor, rows: Sequence[int], masks: Sequence[npt.NDArray[np.int32]]) -> None:
-    """Ban what the rows' packed masks do not allow: bit i of word j is token 32 j + i."""
-    n_vocab = logits.shape[1]
-    if not logits.is_cuda:
-        for row, mask in zip(rows, masks, strict=True):
-            allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[:n_vocab].astype(bool)
-            logits[row, : len(allowed)].masked_fill_(torch.from_numpy(~allowed), _NEVER)
-            logits[row, len(allowed) :] = _NEVER
-        return
-    words = to_device(np.stack(masks), logits.device)  # unpacked there: a byte for each token would be 8 times the copy
-    bits = torch.arange(32, dtype=torch.int32, device=logits.device)
-    banned = ((words[:, :, None] >> bits) & 1).view(len(rows), -1)[:, :n_vocab] == 0
-    banned = functional.pad(banned, (0, n_vocab - banned.shape[1]), value=True)
-    if len(rows) == len(logits):
-        logits.masked_fill_(banned, _NEVER)
-        return
-    at = to_device(np.array(rows), logits.device)
-    logits[at] = logits[at].masked_fill(banned, _NEVER)
+def _spread(values: torch.Tensor, rows: Sequence[int], n_rows: int) -> torch.Tensor:
+    """The values [rows] of some rows among those of all; NaN for the others. [n_rows]"""
+    if len(rows) == n_rows:
+        return values
+    found = torch.full((n_rows,), math.nan, device=values.device)
+    found[to_device(np.array(rows), values.device)] = values
+    return found
+
+
+def _mask(logits: torch.Tensor, rows: Sequence[int], masks: Sequence[npt.NDArray[np.int32]]) -> torch.Tensor:
+    """Ban what the rows' packed masks do not allow: bit i of word j is token 32 j + i. Returns how likely that was.
+
+    All goes to the device in one copy, each mask once: texts in one state have the same one.
+    """
+    n, n_words = len(rows), -(-logits.shape[1] // 32)
+    start = -(-n // _ALIGNED) * _ALIGNED
+    each = {id(mask): mask for mask in masks}
+    place = {key: number for number, key in enumerate(each)}
+    memory = host_memory(2 * start + len(each) * n_words, torch.int32, logits.device)
+    here = memory.numpy()
+    here[:n], here[start : start + n] = rows, [place[id(mask)] for mask in masks]
+    for line, mask in zip(here[2 * start :].reshape(-1, n_words), each.values(), strict=True):
+        line[: len(mask)] = mask[:n_words]
+        line[len(mask) :] = 0
+    there = send(memory, logits.device)
+    return mask_rows(logits, there[:n], there[start : start + n], there[2 * start :].view(-1, n_words))
 
 
 # ----------------------------------------------------------------------------------------- the choice

@@ -27,7 +27,8 @@ class Limits:
 
     `max_batch` requests run at once; a step computes at most `chunk_tokens` prompt tokens. `lookahead`
     generated tokens of each running request are counted as taken when another is admitted. At most
-    `max_passed` later arrivals overtake a request. The `window` oldest waiting requests are ordered.
+    `max_passed` later arrivals overtake a request. The `window` oldest waiting requests are ordered. A step with
+    prompt tokens left over has a multiple of `tile` rows in all.
     """
 
     max_batch: int
@@ -35,6 +36,7 @@ class Limits:
     lookahead: int = 64
     max_passed: int = 64
     window: int = 256
+    tile: int = 1
 
 
 class Scheduler:
@@ -75,7 +77,7 @@ class Scheduler:
             if n:
                 (decoding if n == 1 else extending).append(request)
         self._reserve_one_each(decoding)
-        budget = self.chunk_tokens
+        budget = self._budget(len(decoding))
         for request in extending:
             if budget and request.node is not None:  # not preempted by an earlier one of this loop
                 n = min(request.n_missing, budget)
@@ -84,6 +86,11 @@ class Scheduler:
         self._admit(budget)
         each = (*decoding, *extending, *self.running[n_before:])
         return sorted((request for request in each if request.n_planned), key=lambda request: request.n_planned)
+
+    def _budget(self, n_decoding: int) -> int:
+        """Prompt tokens of a step in which so many requests decode."""
+        n_rows, tile = self.chunk_tokens + n_decoding, self.limits.tile
+        return self.chunk_tokens - (n_rows % tile if self.chunk_tokens > tile else 0)
 
     @property
     def is_tight(self) -> bool:
@@ -253,6 +260,7 @@ class Scheduler:
         self._emit(Preempted(request.id, request.call_id, request.n_computed))
         self._give_back(request)
         self.running.remove(request)
+        request.n_lost = max(request.n_lost, request.n_computed)
         request.n_computed = request.n_planned = request.n_tree = 0
         place = next((i for i, other in enumerate(self.waiting) if other.id > request.id), len(self.waiting))
         self.waiting.insert(place, request)

@@ -19,7 +19,8 @@ from nbsglang.engine.scheduler import Limits
 from nbsglang.errors import UsageError
 
 _CPU_STEP_S = 0.8  # aim of a prefill step on a CPU: shorter ones read the weights more often
-_GPU_STEP_S = 0.05  # the same on a GPU: who is decoding waits as long for a token, and 60 ms are felt
+_GPU_STEP_S = 0.052  # the same on a GPU: who is decoding waits as long for a token, and 60 ms are felt
+_GPU_TILE = 256  # rows: a large product takes as long for one more as for so many
 _CPU_CHUNKS, _GPU_CHUNKS = (16, 1024), (256, 8192)  # tokens, least and most
 _CPU_POOL_BYTES = 2 << 30
 _LARGE_GPU = 60 << 30
@@ -73,7 +74,7 @@ def limits(config: Config, model: Model) -> Limits:
     max_batch = batch_rows(config, model.device)
     n_parameters = sum(p.numel() for p in model.module.parameters())
     chunk = config.chunk_tokens or (_pace_start(n_parameters) if on_cpu else 2048)
-    return Limits(max_batch, chunk, config.lookahead)
+    return Limits(max_batch, chunk, config.lookahead, tile=1 if on_cpu else _GPU_TILE)
 
 
 def _pace_start(n_parameters: int) -> int:
@@ -88,14 +89,15 @@ class Pace:
     for a slow one, and small chunks cost throughput. Tokens do not depend on it.
     """
 
-    def __init__(self, chunk_tokens: int, aim_s: float, chunks: tuple[int, int]) -> None:
+    def __init__(self, chunk_tokens: int, aim_s: float, chunks: tuple[int, int], tile: int = 1) -> None:
         self.chunk_tokens = chunk_tokens
         self._aim_s = aim_s
         self._least, self._most = chunks
+        self._tile = tile
 
     def observe(self, n_rows: int, seconds: float) -> int:
         """After a step of `n_rows` tokens: the chunk of the next. Steps far below the chunk tell nothing."""
-        if n_rows >= self.chunk_tokens:
+        if n_rows > self.chunk_tokens - self._tile:  # which rows were left out to fill whole tiles
             wanted = n_rows * self._aim_s / seconds
             at_once = min(max(wanted, self.chunk_tokens / 2), self.chunk_tokens * 2)  # one odd step moves it little
             self.chunk_tokens = int(min(max(at_once, self._least), self._most))
@@ -106,5 +108,6 @@ def pace(config: Config, device: torch.device, chunk_tokens: int) -> Pace | None
     """The pace of an engine on this device that begins with `chunk_tokens`; None where the user fixed the chunk."""
     if config.chunk_tokens is not None:
         return None
-    on_cpu = device.type == "cpu"
-    return Pace(chunk_tokens, *((_CPU_STEP_S, _CPU_CHUNKS) if on_cpu else (_GPU_STEP_S, _GPU_CHUNKS)))
+    if device.type == "cpu":
+        return Pace(chunk_tokens, _CPU_STEP_S, _CPU_CHUNKS)
+    return Pace(chunk_tokens, _GPU_STEP_S, _GPU_CHUNKS, _GPU_TILE)

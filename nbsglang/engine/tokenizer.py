@@ -89,9 +89,9 @@ class Tokenizer:
         """
         return b"".join(map(self.token_bytes, ids)).decode("utf-8", errors="replace")
 
-    def detokenizer(self) -> Detokenizer:
-        """A new incremental decoder."""
-        return Detokenizer(self)
+    def detokenizer(self, skip: int = 0) -> Detokenizer:
+        """A new incremental decoder, which leaves the first `skip` bytes out."""
+        return Detokenizer(self, skip)
 
     def _remembered(self, key: _Key) -> tuple[int, ...] | None:
         with self._lock:
@@ -111,15 +111,22 @@ class Tokenizer:
 
 
 class Detokenizer:
-    """Text of ids that arrive one by one. All that `push` and `flush` return together equals `Tokenizer.decode`."""
+    """Text of ids that arrive one by one. All that `push` and `flush` return together equals `Tokenizer.decode`.
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    The first `skip` bytes, whole characters, are left out.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, skip: int = 0) -> None:
         self._tokenizer = tokenizer
+        self._skip = skip
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def push(self, *tokens: int) -> str:
         """The text that is complete with these tokens; the bytes of an unfinished character wait for the next."""
-        return self._decoder.decode(b"".join(map(self._tokenizer.token_bytes, tokens)))
+        data = b"".join(map(self._tokenizer.token_bytes, tokens))
+        if self._skip:
+            data, self._skip = data[self._skip :], max(self._skip - len(data), 0)
+        return self._decoder.decode(data)
 
     def flush(self) -> str:
         """The rest at the end of the text: U+FFFD for a character that was not finished."""

@@ -23,6 +23,8 @@ _LEAST = 1 << 20  # weights; with fewer, starting a kernel takes longer than rea
 _DTYPES = (torch.bfloat16, torch.float16)
 _PROGRAMS = 128  # about one for each processor of a large device: sums of fewer are split
 _DEEP = 512  # columns that are not split further
+_FEW = 64  # rows, more than half of it: torch is 3 to 12 % faster at a product with a bias where weights are
+_MANY = 1 << 25  # so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,25 @@ class Tiles:
 
 
 def skinny_linear(
-    rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, *, wide: bool = False
+    rows: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    *,
+    wide: bool = False,
+    zeros: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """`rows` [n, n_in] times `weight` [n_out, n_in], transposed, plus `bias` [n_out]: [n, n_out].
 
-    `wide` gives the sums in float32, as they are, where the others are rounded to the dtype of the rows.
+    `wide` gives the sums in float32, as they are, where the others are rounded to the dtype of the rows. `zeros`, at
+    least n_out of the rows' dtype, are a bias that may be added where that is faster.
     """
     tiles = _tiles(rows, weight, len(weight), gated=False)
+    if tiles is None and wide:
+        return _torch_wide(rows, weight, bias)
     if tiles is None:
-        return _torch_wide(rows, weight, bias) if wide else functional.linear(rows, weight, bias)
+        if bias is None and zeros is not None and _FEW // 2 < len(rows) <= _FEW and weight.numel() >= _MANY:
+            bias = zeros[: len(weight)]
+        return functional.linear(rows, weight, bias)
     out = rows.new_empty(len(rows), len(weight), dtype=torch.float32 if wide else rows.dtype)
     return cast(torch.Tensor, cast(Any, _triton()).product(rows, weight, bias, out, tiles))
 
@@ -60,14 +72,16 @@ def _torch_wide(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | N
     return sums if bias is None else sums + bias
 
 
-def skinny_gated(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+def skinny_gated(
+    rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, zeros: torch.Tensor | None = None
+) -> torch.Tensor:
     """silu of `rows` [n, n_in] times the gate, times `rows` times up, both of `weight` [2 * width, n_in]: [n, width].
 
-    Both products are rounded before the gate, as if they had been stored.
+    Both products are rounded before the gate, as if they had been stored. `zeros`: see `skinny_linear`.
     """
     tiles = _tiles(rows, weight, len(weight) // 2, gated=True)
     if tiles is None or bias is not None:
-        return silu_mul(skinny_linear(rows, weight, bias))
+        return silu_mul(skinny_linear(rows, weight, bias, zeros=zeros))
     out = rows.new_empty(len(rows), len(weight) // 2)
     return cast(torch.Tensor, cast(Any, _triton()).product(rows, weight, None, out, tiles, gated=True))
 

@@ -47,12 +47,15 @@ def gen(
     seed: int | None = None,
     logit_bias: Mapping[int, float] | None = None,
     repetition_penalty: float | None = None,
+    heal: bool | None = None,
 ) -> Expr:
     """Let the model write text, and call it `name`. What is None is taken from the run.
 
     At most one of `choices`, `regex`, `json_schema`, `grammar`, `dtype` and `type` says what the text must be.
     `type` (int, float, bool, a date, a Literal, an Enum, a tuple of values, a pydantic model ...) also makes the
     variable a value of that type; so does `dtype`, which knows int, float, bool and str (text in quotes).
+    With `heal` the first tokens may replace the end of the prompt where they would have merged with it ("http:" goes on
+    with "://" as one token); the text begins after the prompt all the same.
     With `n` above 1 the variable is the list of the texts, and the first one goes on in the prompt.
     Choices are scored, not sampled: of the rest only `temperature`, `seed` and `choices_method` count then.
     """
@@ -81,6 +84,7 @@ def gen(
         seed=seed,
         logit_bias=logit_bias,
         repetition_penalty=repetition_penalty,
+        heal=heal,
     )
     constraint, read = None, None
     if regex is not None:

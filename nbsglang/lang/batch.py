@@ -5,8 +5,7 @@ Not here: the single run (`conduct.py`).
 
 from __future__ import annotations
 
-import sys
-import time
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Context, copy_context
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from nbsglang.errors import UsageError
 from nbsglang.lang.conduct import Call, conduct, new_run, start_hub_thread
+from nbsglang.lang.counting import Count
 from nbsglang.lang.driver import Driver
 from nbsglang.lang.hub import Hub, current_place, inside, on_hub, wait
 from nbsglang.lang.options import Options
@@ -52,7 +52,14 @@ def run_batch(
     if how.as_iterator:
         return _iterate(label, calls, options, how)
     with on_hub() as place:
-        batch = _Batch(label, calls, options, how, new_run(place.hub.driver, place.run, options), lambda state: None)
+        count = Count(label, len(calls)) if how.progress else None
+        done = itertools.count(1)
+
+        def on_end(state: ProgramState) -> None:
+            if count is not None:
+                count.tell(next(done))
+
+        batch = _Batch(label, calls, options, how, new_run(place.hub.driver, place.run, options), on_end)
         batch.conduct(place.hub)
         if how.raises:
             batch.raise_first()
@@ -71,11 +78,14 @@ def _iterate(label: str, calls: Sequence[Call], options: Options, how: Manner) -
     whole = new_run(Driver(), place.run if place is not None else None, options)
     batch = _Batch(label, calls, options, how, whole, on_end)
     thread = start_hub_thread(whole, batch.conduct)
+    count = Count(label, len(calls)) if how.progress else None
     try:
         for n in range(len(calls)):
             wait(signal, lambda: len(ended) > n or not thread.is_alive())  # noqa: B023 (waits at once)
             if len(ended) <= n:
                 break
+            if count is not None:
+                count.tell(len(ended))
             if not (how.raises and ended[n]._run.failure is not None):
                 yield ended[n]
     finally:
@@ -107,7 +117,6 @@ class _Batch:
         self._signal = Signal()
         self._left = len(calls)
         self._next = iter(range(len(calls)))
-        self._drawn_at = 0.0
         self._context: Context
 
     def conduct(self, hub: Hub) -> None:
@@ -155,15 +164,6 @@ class _Batch:
             pass
         self._left -= 1
         self._on_end(state)
-        self._draw()
         self._start_next(hub)
         if self._left == 0:
             self._signal.notify()
-
-    def _draw(self) -> None:
-        now = time.monotonic()
-        if self._how.progress and (self._left == 0 or now - self._drawn_at > 0.1):
-            self._drawn_at = now
-            total = len(self._calls)
-            end = "\n" if self._left == 0 else ""
-            print(f"\r{self._label}: {total - self._left}/{total}", end=end, file=sys.stderr, flush=True)

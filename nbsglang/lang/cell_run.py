@@ -104,11 +104,22 @@ class CellRun:
             raise self.error.with_traceback(self._traceback)
         return self.done
 
-    def cancel(self) -> None:
-        """Stop everything that it started. Does not wait."""
+    def cancel(self, stream: str = "") -> None:
+        """Stop everything that it started, or this stream (by its id) and its branches. Does not wait."""
+        if stream:
+            if self._state is not None:
+                self._state._run.cancel_stream(stream, cancelled("the branch was cancelled"))
+            return
         self._is_cancelled = True
         if self._state is not None:
             self._state._run.cancel(cancelled("the run was cancelled"))
+
+    def result(self, timeout: float | None = None) -> CellRun:
+        """The run itself, once it is over. Raises what failed, as `wait` does, and TimeoutError after `timeout` s."""
+        __tracebackhide__ = True
+        if not self.wait(timeout):
+            raise TimeoutError(f"the run is not over after {timeout:g} s; it goes on")
+        return self
 
     @property
     def done(self) -> bool:

@@ -200,6 +200,8 @@ def _check(can: Capabilities, sampling: SamplingParams, part: ops.Gen, logprobs:
         missing.append("a seed")
     if sampling.n > 1 and not can.n:
         missing.append("n above 1")
+    if sampling.heal and not can.heal:
+        missing.append("token healing")
     if logprobs and not can.logprobs:
         missing.append("log probabilities")
     if part.constraint is not None and part.constraint.kind not in can.constraints:

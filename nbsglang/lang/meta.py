@@ -15,7 +15,13 @@ from nbsglang.lang.choices import ChoicesDecision
 
 _Entry = tuple[float, int, str | None]
 _ALWAYS = ("id", "prompt_tokens", "cached_tokens", "jumped_tokens", "e2e_latency", "first_token_latency")
-_MAYBE = ("completion_tokens", "output_token_logprobs", "output_top_logprobs", "input_token_logprobs")  # unless None
+_MAYBE = (  # unless None
+    "completion_tokens",
+    "output_token_logprobs",
+    "output_top_logprobs",
+    "input_token_logprobs",
+    "removed",  # ours: see calls.Completion
+)
 
 
 def gen_meta(reply: Reply, done: Completion, with_text: bool) -> tuple[Any, ...]:
@@ -28,7 +34,7 @@ def gen_meta(reply: Reply, done: Completion, with_text: bool) -> tuple[Any, ...]
         tops = [[_entry(token, with_text) for token in tokens] for tokens in done.top_logprobs]
     if reply.prompt_logprobs is not None:
         inputs = [t if t is None else _entry(t, with_text) for t in reply.prompt_logprobs]
-    return (done.finish_reason, done.matched, *_always(reply), count, outputs, tops, inputs)
+    return (done.finish_reason, done.matched, *_always(reply), count, outputs, tops, inputs, done.removed)
 
 
 def select_meta(reply: Reply, made: ChoicesDecision) -> dict[str, object]:

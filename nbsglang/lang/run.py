@@ -126,6 +126,18 @@ class Run:
         for child in list(self.children):
             child.cancel(self.fault)
 
+    def cancel_stream(self, stream_id: str, fault: Fault) -> bool:
+        """Stop a stream of this run, or of a run inside it, with its branches. Returns whether there is such a one."""
+        for stream in list(self.streams):
+            if stream.id == stream_id:
+                if stream.path == self.path:
+                    self.cancel(fault)
+                else:
+                    n = len(stream.path)
+                    self.driver.fail([s for s in list(self.streams) if s.path[:n] == stream.path], fault)
+                return True
+        return any(child.cancel_stream(stream_id, fault) for child in list(self.children))
+
     def time_out(self) -> None:
         """Cancel, because the time is over."""
         if not self.over:

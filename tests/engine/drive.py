@@ -55,9 +55,10 @@ def make_core(
     caching: bool = True,
     ahead: bool = False,
     spans: bool = False,
+    tile: int = 1,
 ) -> tuple[Core, EventLog]:
     log = EventLog()
-    limits = Limits(max_batch, chunk_tokens, lookahead)
+    limits = Limits(max_batch, chunk_tokens, lookahead, tile=tile)
 
     def emit(body: object) -> None:
         log.emit("e", body)
@@ -98,7 +99,9 @@ class Job:
         return self.request
 
 
-def drive(core: Core, log: EventLog, jobs: list[Job], check: bool = True, max_steps: int = 3000) -> list[Output]:
+def drive(
+    core: Core, log: EventLog, jobs: list[Job], check: bool = True, max_steps: int = 3000, may_fail: bool = False
+) -> list[Output]:
     """Run the jobs to their ends; after every step the pool, the tree and the fold of the log are checked."""
     ends: list[Output] = []
     first = core.totals.requests + 1  # ids are never used twice
@@ -123,7 +126,7 @@ def drive(core: Core, log: EventLog, jobs: list[Job], check: bool = True, max_st
             assert view.tree_as_tuples() == core.tree.snapshot().nodes
     assert not core.has_work, "the jobs did not end"
     errors = [output.error for output in ends if output.error is not None]
-    assert not errors, errors
+    assert may_fail or not errors, errors
     return ends
 
 

@@ -137,7 +137,7 @@ def test_how_text_is_cut_into_segments_does_not_matter(
 
 def test_raw_prompts_and_bos() -> None:
     renderer = with_template(None, bos=True)
-    assert renderer.encode(()) == ([256], "", None)
+    assert renderer.encode(()) == ([256], "", None, 0)
     assert renderer.encode((generated("ab"),)).ids == [256, 98, 97]
     assert renderer.encode((Text("a"), generated("bc"), Text("d"))).ids == [256, 97, 99, 98, 100]
     assert renderer.encode((Text("<|bos|>a", special=True),)).ids == [256, 97]

@@ -65,6 +65,19 @@ def test_running_streams_go_on_while_a_long_prompt_is_computed():
     assert sum(step.n_decode == 1 and step.n_prefill > 0 for step in mixed) >= 25
 
 
+@pytest.mark.parametrize("chunk_tokens", [9, 17, 24])
+def test_steps_with_more_to_come_fill_whole_tiles(chunk_tokens):
+    core, log = make_core(n_slots=2000, chunk_tokens=chunk_tokens, tile=8)
+    streams = [Job((i, *range(5)), 60) for i in range(3)]
+    drive(core, log, [*streams, *(Job((10 + i, *range(200)), 1, arrives=5) for i in range(2))])
+    steps = [e.body for e in log.since() if isinstance(e.body, Step)]
+    mixed = [(step.n_prefill, step.n_decode) for step in steps if step.n_decode == 3]
+    mixed = [rows for rows in mixed if rows[0] >= chunk_tokens - 8]
+    assert len(mixed) >= 8
+    assert all(n_prefill <= chunk_tokens for n_prefill, _ in mixed)
+    assert all((n_prefill + n_decode) % 8 == 0 for n_prefill, n_decode in mixed[:-2]), "but for the ends of the prompts"
+
+
 def test_no_more_run_at_once_than_allowed():
     core, log = make_core(n_slots=2000, max_batch=3)
     drive(core, log, [Job((i, i + 1), 5) for i in range(9)])

@@ -51,3 +51,9 @@ def test_a_containers_limit_bounds_the_pool(tmp_path, monkeypatch):
 def test_small_steps_tell_nothing():
     chunks = on_a_cpu(128)
     assert chunks.observe(3, 0.5) == 128
+
+
+def test_steps_that_left_rows_out_to_fill_tiles_still_tell():
+    chunks = Pace(1000, 1.0, (100, 5000), tile=256)
+    assert chunks.observe(744, 0.1) == 1000
+    assert chunks.observe(768, 0.384) == 2000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 import inspect
+import re
 import sys
 import time
 from datetime import date
@@ -661,7 +662,7 @@ def test_generator_style_gives_states_as_they_end() -> None:
 
 def test_the_progress_bar_is_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
     ask.run_batch([("x",)] * 3, backend=sgl.MockBackend(), progress_bar=True)
-    assert capsys.readouterr().err.endswith("ask: 3/3\n")
+    assert re.fullmatch(r"ask: 3/3 · \d+/s · 0\.\d s\n", capsys.readouterr().err)
 
 
 def test_two_thousand_programs() -> None:

@@ -32,7 +32,7 @@ def constraint_graph(constraint: Constraint) -> ConstraintGraph:
 
     Raises ConstraintError for other constraints, and UsageError or ConstraintError for those that cannot be used.
     """
-    graph = Compressed(Table(_automaton(constraint))).graph(MAX_NODES, MAX_EDGES)
+    graph = Compressed(Table(automaton_of(constraint))).graph(MAX_NODES, MAX_EDGES)
     edges = tuple(map(_plain, graph.edges))
     accepting = tuple(sorted(graph.accepting))
     return ConstraintGraph(
@@ -47,7 +47,8 @@ def text_of(constraint: Constraint) -> str:
     return _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), MAX_TEXT)
 
 
-def _automaton(constraint: Constraint) -> Automaton:
+def automaton_of(constraint: Constraint) -> Automaton:
+    """A new automaton of the constraint. Raises as `constraint_graph` does."""
     if constraint.kind == "regex":
         return PatternAutomaton(parse(str(constraint.value)))
     if constraint.kind == "choices":
