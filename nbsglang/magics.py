@@ -14,7 +14,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from IPython.core.magic_arguments import argument, magic_arguments
 from traitlets import Bool, Float, Integer, TraitError, Unicode, validate
 
-from nbsglang.notebook import completion
+from nbsglang.notebook import completion, handles
 from nbsglang.notebook.flags import CACHE_MODES, parse_cell_line, views_of
 from nbsglang.notebook.runner import run_cell
 from nbsglang.notebook.state import State, state_of
@@ -31,7 +31,9 @@ class SglMagics(Magics):
     """The magics; the traits are the settings of `%config SglMagics`, which flags of a cell override."""
 
     model = Unicode("", help="The model that a cell loads by itself if there is none.").tag(config=True)
-    show = Unicode("streams,tree,numbers", help="What cells show: streams, tree, numbers; or none.").tag(config=True)
+    show = Unicode("streams,tree,numbers", help="What cells show: streams, tree, timeline, numbers, fsm; or none.").tag(
+        config=True
+    )
     plain = Bool(False, help="Show plain text without colours and pictures.").tag(config=True)
     temperature = Float(None, allow_none=True, min=0, help="Sampling temperature.").tag(config=True)
     top_p = Float(None, allow_none=True, min=0, max=1, help="Share of the tokens that is sampled from.").tag(
@@ -67,7 +69,7 @@ class SglMagics(Magics):
     @argument("-m", "--model", help="The model to run on; it is loaded if it is not yet.")
     @argument("--backend", metavar="NAME", help="A variable with a backend, or a name of `%%sgl load ... --as NAME`.")
     @argument("-b", "--bg", action="store_true", help="Go on at once; the run gets on in the background.")
-    @argument("--show", metavar="VIEWS", help="streams, tree, numbers, separated by commas; or none.")
+    @argument("--show", metavar="VIEWS", help="streams, tree, timeline, numbers, fsm, separated by commas; or none.")
     @argument("--plain", action="store_true", help="Plain text without colours and pictures.")
     @argument("--seed", type=int, metavar="N", help="Make sampling repeatable.")
     @argument("--timeout", type=float, metavar="SECONDS", help="Cancel the run after this time.")
@@ -81,6 +83,17 @@ class SglMagics(Magics):
         help="keep what is cached (the default), start fresh, or run with the cache off.",
     )
     @argument("--budget", type=int, metavar="TOKENS", help="Run with a KV pool this small, to see eviction.")
+    @argument(
+        "--compare",
+        action="store_true",
+        help="Run the cell twice, with the cache and without it, and compare; the result is that of the cached run.",
+    )
+    @argument(
+        "--dry-run",
+        action="store_true",
+        help="Call no model: show the streams of the cell with made-up answers, and how much its prompts would share.",
+    )
+    @argument("--trace", metavar="FILE", help="Write a timeline of the run for ui.perfetto.dev; it holds the texts.")
     @argument("-q", "--quiet", action="store_true", help="Show nothing.")
     @cell_magic
     def sgl(self, line: str, cell: str) -> Any:
@@ -125,6 +138,7 @@ def load(shell: InteractiveShell) -> None:
     shell.events.register("pre_run_cell", remember)
     state.undo.append(partial(shell.events.unregister, "pre_run_cell", remember))
     state.undo.append(completion.install(state, SglMagics.sgl.parser))
+    state.undo.append(handles.install(shell))
 
 
 def unload(shell: InteractiveShell) -> None:

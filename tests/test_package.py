@@ -44,7 +44,10 @@ MAY_USE: dict[str, set[str]] = {
     "engine": {"torch", "transformers", "numpy", "regex", "tokenizers", "huggingface_hub", "filelock", "psutil"},
     # psutil asks for free memory.
     **{
-        part: {"IPython", "ipykernel", "ipywidgets", "traitlets", "rich", "psutil", "starlette", "uvicorn", "dspy"}
+        part: {
+            *("IPython", "ipykernel", "ipywidgets", "anywidget", "traitlets", "rich", "psutil"),
+            *("starlette", "uvicorn", "dspy"),
+        }
         for part in FLOOR_4
     },
 }

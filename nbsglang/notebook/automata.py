@@ -102,12 +102,18 @@ def _of_gens(log: EventLog) -> dict[str, Constraint]:
         body = event.body
         if isinstance(body, CallBegan):
             called[body.call_id] = body.name
-        elif isinstance(body, Constrained) and called.get(body.call_id) and len(body.text) < MAX_TEXT:
-            found[called[body.call_id]] = _constraint(body)
+        elif isinstance(body, Constrained) and called.get(body.call_id) and not is_cut(body):
+            found[called[body.call_id]] = constraint_in(body)
     return found
 
 
-def _constraint(body: Constrained) -> Constraint:
+def is_cut(body: Constrained) -> bool:
+    """Whether the event has only a part of its constraint."""
+    return len(body.text) >= MAX_TEXT
+
+
+def constraint_in(body: Constrained) -> Constraint:
+    """The constraint of an event that has all of it."""
     value = tuple(json.loads(body.text)) if body.kind == "choices" else body.text
     return Constraint(body.kind, value)  # type: ignore[arg-type]  # as it was
 

@@ -14,6 +14,7 @@ from IPython.core.error import UsageError
 
 from nbsglang import current, errors
 from nbsglang.calls import Backend
+from nbsglang.events import EventLog
 from nbsglang.notebook.flags import CellLine
 from nbsglang.notebook.models import model_named
 from nbsglang.notebook.nearest import did_you_mean
@@ -33,13 +34,21 @@ def chosen_backend(state: State, line: CellLine, model: str, cleanup: ExitStack)
     backend = _named(state, line, model)
     if line.cache == "fresh":
         flush(backend)
-    return _temporary(backend, line, cleanup) if line.has_own_engine else backend
+    return _temporary(backend, line, cleanup) if line.has_own_engine and not line.compare else backend
 
 
 def is_engine(backend: object) -> bool:
     """Whether it is an engine in this process. One that exists has loaded its module; no other import is worth it."""
     module = sys.modules.get("nbsglang.engine.engine")
     return module is not None and isinstance(backend, module.Engine)
+
+
+def log_of(backend: Backend) -> EventLog:
+    """Where the events of its runs go: the log of an engine, else the default one."""
+    if is_engine(backend):
+        log: EventLog = backend.log  # type: ignore[attr-defined]
+        return log
+    return current.event_log()
 
 
 def flush(backend: Backend) -> int | None:
@@ -85,23 +94,33 @@ def _named(state: State, line: CellLine, model: str) -> Backend:
     return model_named(state, model, quiet=line.quiet).backend
 
 
+def twin(engine: Any, *, caching: bool, kv_tokens: int | None = None, name: str = "") -> Any:
+    """A second engine on the module of this one, with a pool as large unless `kv_tokens` says otherwise."""
+    return type(engine)(
+        engine.module,
+        tokenizer=engine.tokenizer,
+        kv_tokens=kv_tokens or int(engine.stats()["kv_tokens"]),
+        caching=caching,
+        verify=False,  # the module has passed when it was loaded
+        name=f"{engine.name}-{name or ('cached' if caching else 'uncached')}",
+        log=engine.log,
+    )
+
+
 def _temporary(backend: Backend, line: CellLine, cleanup: ExitStack) -> Backend:
     """An engine on the same module, without a cache or with a small pool; the loaded one keeps its cache."""
     flag = "--budget" if line.budget is not None else "--cache off"
+    need_engine(backend, flag)
+    caching = line.cache != "off"
+    made: Backend = twin(backend, caching=caching, kv_tokens=line.budget, name="small" if caching else "uncached")
+    cleanup.callback(made.close)
+    return made
+
+
+def need_engine(backend: Backend, flag: str) -> None:
+    """Raise UsageError if the backend is no engine in this process."""
     if not is_engine(backend):
         raise UsageError(f"{flag} makes an engine for this cell, so it needs a model in this process, not {backend!r}")
-    engine: Any = backend
-    twin = type(engine)(
-        engine.module,
-        tokenizer=engine.tokenizer,
-        kv_tokens=line.budget or int(engine.stats()["kv_tokens"]),
-        caching=line.cache != "off",
-        verify=False,  # the module has passed when it was loaded
-        name=f"{engine.name}-{'uncached' if line.cache == 'off' else 'small'}",
-        log=engine.log,
-    )
-    cleanup.callback(twin.close)
-    return twin  # type: ignore[no-any-return]
 
 
 def _what(value: object) -> str:

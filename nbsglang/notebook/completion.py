@@ -35,6 +35,7 @@ _WORD = re.compile(r"[^\s]*$")
 _NAME = re.compile(r"[^\W\d]\w*$|$")
 _CALLED = re.compile(r"(?<![.\w])([^\W\d]\w*)\s*$")
 _MODELS = ("smollm2",)
+_OF_FILES = ("help", "export", "replay", "whatif")  # the shell knows files
 
 
 def install(state: State, parser: argparse.ArgumentParser) -> Callable[[], None]:
@@ -102,9 +103,11 @@ def _of_verb_line(state: State, line: str, before: str) -> Iterable[str]:
     action = _action(verb.parser, done[-1])
     if action is not None and action.nargs != 0:
         return _values(state, action, "")
-    names = {"load": _models(state), "help": ()}.get(verb.name, tuple(state.models))
+    names = {"load": _models(state), **dict.fromkeys(_OF_FILES, ())}.get(verb.name, tuple(state.models))
     if verb.name == "fsm":
         names = tuple(automata.names(state.shell.user_ns, current.event_log()))
+    if verb.name == "export" and len(done) == 2:
+        return [*_runs(state), "--redact"]
     takes_name = any(not a.option_strings for a in verb.parser._actions) and len(done) == 1
     return [*(names if takes_name else ()), *(flag for flag in flags_of(verb.parser) if flag not in done)]
 
@@ -140,8 +143,13 @@ def _values(state: State, action: argparse.Action, current: str) -> Iterable[str
     if action.dest == "backend":
         return [*state.models, *(name for name, value in variables.items() if is_backend(value))]
     if action.dest == "start":
-        return [name for name, value in variables.items() if type(value).__name__ in ("CellRun", "ProgramState")]
+        return _runs(state)
     return {"device": ("auto", "cpu", "cuda"), "dtype": ("auto", "float32", "bfloat16", "float16")}.get(action.dest, ())
+
+
+def _runs(state: State) -> list[str]:
+    names = ((name, type(value).__name__) for name, value in state.shell.user_ns.items() if not name.startswith("_"))
+    return [name for name, kind in names if kind in ("CellRun", "ProgramState")]
 
 
 def _models(state: State) -> tuple[str, ...]:

@@ -13,10 +13,12 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 import nbsglang
+from nbsglang.notebook.fronts import widgets_wanted
 from nbsglang.notebook.memory import free_bytes, shown_bytes
+from nbsglang.notebook.shown import is_live
 from nbsglang.notebook.state import State
 
-_PACKAGES = ("ipython", "ipykernel", "ipywidgets", "torch", "transformers", "llguidance", "numpy")
+_PACKAGES = ("ipython", "ipykernel", "ipywidgets", "anywidget", "torch", "transformers", "llguidance", "numpy")
 _LEAST_FREE = 1_500_000_000  # the default model with a small pool
 
 
@@ -56,10 +58,20 @@ def _front_end(state: State) -> Iterator[Fact]:
         return
     where = next((name for variable, name in _SIGNS.items() if os.environ.get(variable)), "")
     yield "front end", f"a notebook kernel{f' of {where}' if where else ''}", ""
-    if installed("ipywidgets") is None:
-        yield "widgets", "ipywidgets is missing; the views of cells are HTML and do without", "pip install ipywidgets"
-    else:
-        yield "widgets", f"ipywidgets {installed('ipywidgets')}; the views of cells are HTML and do without", ""
+    yield _widgets(state)
+
+
+def _widgets(state: State) -> Fact:
+    missing = [name for name in ("ipywidgets", "anywidget") if installed(name) is None]
+    if missing:
+        words = f"{' and '.join(missing)} {'are' if missing[1:] else 'is'} missing; the views of cells are HTML"
+        return "widgets", words, f"pip install {' '.join(missing)}"
+    versions = f"ipywidgets {installed('ipywidgets')}, anywidget {installed('anywidget')}"
+    if not widgets_wanted():
+        return "widgets", f"{versions}; NBSGLANG_WIDGETS switches them off, the views of cells are HTML", ""
+    if is_live(state.shell):
+        return "widgets", f"{versions}; views are live", ""
+    return "widgets", f"{versions}; no front end has answered yet, so the views of cells are HTML", ""
 
 
 _SIGNS = {

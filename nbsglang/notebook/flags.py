@@ -22,7 +22,7 @@ from nbsglang import errors
 from nbsglang.lang.options import run_options
 from nbsglang.notebook.nearest import did_you_mean
 
-VIEWS = ("streams", "tree", "numbers")
+VIEWS = ("streams", "tree", "timeline", "numbers", "fsm")
 CACHE_MODES = ("keep", "fresh", "off")
 # flag -> option of a run
 _RUN_FLAGS = {
@@ -50,6 +50,9 @@ class CellLine:
     plain: bool
     cache: str
     budget: int | None
+    compare: bool
+    dry_run: bool
+    trace: str  # a file's name
     quiet: bool
     options: dict[str, Any]  # of the run: seed, timeout, max_new_tokens, temperature, top_p
 
@@ -103,6 +106,7 @@ def parse_cell_line(parser: argparse.ArgumentParser, line: str, settings: Any) -
         raise UsageError("--model loads a model and --backend names what is there: use one of them")
     if given.budget is not None and given.budget < 2:
         raise UsageError(f"--budget is a number of tokens, at least 2, not {given.budget}")
+    _check_together(given)
     return CellLine(
         name=name,
         parameters=parameters,
@@ -115,6 +119,9 @@ def parse_cell_line(parser: argparse.ArgumentParser, line: str, settings: Any) -
         plain=given.plain or settings.plain,
         cache=given.cache,
         budget=given.budget,
+        compare=given.compare,
+        dry_run=given.dry_run,
+        trace=given.trace or "",
         quiet=given.quiet,
         options=options,
     )
@@ -141,6 +148,26 @@ def _run_options(by_flag: dict[str, Any]) -> dict[str, Any]:
     except errors.UsageError as error:
         raise UsageError(str(error)) from None
     return options
+
+
+def _check_together(given: argparse.Namespace) -> None:
+    """Raise UsageError for flags that say two things at once."""
+    others = {"--bg": given.bg, f"--cache {given.cache}": given.cache != "keep", "--compare": given.compare}
+    if given.compare and (used := [flag for flag, is_on in others.items() if is_on and flag != "--compare"]):
+        raise UsageError(
+            f"--compare runs the cell with and without the cache and waits, so {used[0]} has no use beside it"
+        )
+    if given.bg and given.trace:
+        raise UsageError(
+            "--trace is written when the cell ends, and with --bg it ends at once: use `%sgl export` later"
+        )
+    others |= {
+        "--trace": bool(given.trace),
+        "--budget": given.budget is not None,
+        "--timeout": given.timeout is not None,
+    }
+    if given.dry_run and (used := [flag for flag, is_on in others.items() if is_on]):
+        raise UsageError(f"--dry-run calls no model, so {used[0]} has no use beside it")
 
 
 def _check_name(name: str, what: str) -> None:

@@ -1,9 +1,9 @@
-"""Where the picture of a run goes: an output of a notebook, a terminal, or plain lines.
+"""Where the picture of a run goes: an output of a notebook, with or without widgets, a terminal, or plain lines.
 
 A front `begin`s and `end`s on the thread that runs the cell; in between another thread may `draw` and `send`.
 In a kernel, nothing is printed from that other thread: it would land in some other cell, or be lost.
 
-Not here: when to draw (`live.py`), what (`nbsglang/viz`).
+Not here: when to draw (`live.py`), what (`nbsglang/viz`), the front with widgets (`widget_front.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import uuid
+from collections.abc import Callable
 from typing import IO, Any, Protocol
 
 from rich.console import Console, RenderableType
@@ -42,6 +43,7 @@ class KernelFront:
 
     def __init__(self, gallery: Gallery, publisher: Any, *, text_only: bool) -> None:
         self.pause = _PERIOD_S
+        self.frame: Callable[[str], str] | None = None  # what is put around the HTML
         self._gallery = gallery
         self._publisher = publisher
         self._text_only = text_only
@@ -57,7 +59,7 @@ class KernelFront:
         """The picture while the run goes on."""
         data = {"text/plain": self._gallery.text(scene, brief=not self._text_only)}
         if not self._text_only:
-            data["text/html"] = self._gallery.html(scene, live=True)
+            data["text/html"] = self._framed(self._gallery.html(scene, live=True))
         return data
 
     def send(self, drawn: dict[str, str]) -> None:
@@ -73,8 +75,11 @@ class KernelFront:
             self._is_over = True
         data = {"text/plain": self._gallery.text(scene)}
         if not self._text_only:
-            data["text/html"] = self._gallery.html(scene)
+            data["text/html"] = self._framed(self._gallery.html(scene))
         self._publish(data, update=True)
+
+    def _framed(self, html: str) -> str:
+        return html if self.frame is None else self.frame(html)
 
     def _publish(self, data: dict[str, str], *, update: bool) -> None:
         self._publisher.publish(data, {}, transient={"display_id": self._display_id}, update=update)
@@ -136,16 +141,32 @@ class PlainFront:
         _write(self._out, self._gallery.text(scene))
 
 
-def front_for(shell: Any, gallery: Gallery, *, plain: bool) -> Front:
-    """The front that fits the shell: its kind decides, then whether its output is a terminal."""
+def front_for(
+    shell: Any, gallery: Gallery, *, plain: bool, with_widgets: Callable[[KernelFront], Front] | None = None
+) -> Front:
+    """The front that fits the shell: its kind decides, then whether its output is a terminal.
+
+    `with_widgets` makes a front of a kernel one with widgets; it is not asked where they are not wanted.
+    """
     plain = plain or bool(os.environ.get("NBSGLANG_PLAIN"))
-    kinds = {kind.__name__ for kind in type(shell).__mro__}
-    if "ZMQInteractiveShell" in kinds or getattr(shell, "kernel", None) is not None:
-        return KernelFront(gallery, shell.display_pub, text_only=plain)
+    if is_kernel(shell):
+        front = KernelFront(gallery, shell.display_pub, text_only=plain)
+        return front if plain or with_widgets is None or not widgets_wanted() else with_widgets(front)
     console = Console()
     if not plain and console.is_terminal and not console.is_dumb_terminal:
         return TerminalFront(gallery, console)
     return PlainFront(gallery, sys.stdout, sys.stderr)
+
+
+def is_kernel(shell: Any) -> bool:
+    """Whether the shell shows its outputs in a front end of Jupyter's."""
+    kinds = {kind.__name__ for kind in type(shell).__mro__}
+    return "ZMQInteractiveShell" in kinds or getattr(shell, "kernel", None) is not None
+
+
+def widgets_wanted() -> bool:
+    """Whether the environment lets us use widgets: NBSGLANG_WIDGETS=0 does not."""
+    return os.environ.get("NBSGLANG_WIDGETS", "1").lower() not in {"0", "no", "off", "false"}
 
 
 def _write(stream: IO[str], text: str) -> None:

@@ -10,20 +10,21 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from nbsglang.errors import Cancelled
 from nbsglang.events import EventLog
-from nbsglang.notebook.fronts import Front, front_for
+from nbsglang.notebook.fronts import Front, KernelFront, front_for, is_kernel
 from nbsglang.viz.fold import View
 from nbsglang.viz.follow import Follower
 from nbsglang.viz.gallery import Gallery
 from nbsglang.viz.scene import Scene, Stats
 
 _JOIN_S = 2.0  # how long the end waits for a picture that is being drawn
-_SETTLE_S = 0.1  # and for the engine to let go of what was cancelled
+_LOOK_S = 0.1  # how often a run in the background is asked whether it is over
+_SETTLE_S = 0.2  # and for the engine to let go of what was cancelled
 _SHARE = 0.1  # of the time that drawing may take from the run
 _ATTRIBUTE = "nbsglang_followers"  # of the shell, which outlives a reload of the extension
 _MAX_FOLLOWERS = 4
@@ -39,6 +40,14 @@ class Watched(Protocol):
     def stats(self) -> Stats: ...
     @property
     def error(self) -> BaseException | None: ...
+    def cancel(self, stream: str = "") -> None: ...
+
+
+class Background(Watched, Protocol):
+    """And of one that goes on by itself."""
+
+    @property
+    def done(self) -> bool: ...
 
 
 @contextmanager
@@ -56,7 +65,7 @@ def watching(
 
     `show` names sections of the picture; nothing is shown without any, or if `quiet`. `plain` forces text.
     """
-    gallery = Gallery(show if engine_source else [name for name in show if name != "tree"])
+    gallery = _gallery(show, engine_source)
     if quiet or not gallery.names:
         yield
         return
@@ -73,6 +82,35 @@ def watching(
         del error  # its frames hold this one
 
 
+def watch_in_background(
+    run: Background,
+    *,
+    shell: Any,
+    log: EventLog,
+    engine_source: str | None,
+    show: tuple[str, ...] = ("numbers", "streams", "tree"),
+    plain: bool = False,
+) -> None:
+    """Show a run that will go on by itself, from now to its end. Only in kernels: elsewhere a thread had to print."""
+    gallery = _gallery(show, engine_source)
+    if not gallery.names or not is_kernel(shell):
+        return
+    watcher = _guarded(lambda: _Watcher(run, shell, log, engine_source, gallery, plain))
+    if watcher is not None:
+        threading.Thread(target=_wait, args=(run, watcher), name=f"nbsglang-wait-{run.source}", daemon=True).start()
+
+
+def _wait(run: Background, watcher: _Watcher) -> None:
+    while not run.done:
+        time.sleep(_LOOK_S)
+    with suppress(Exception):
+        watcher.end(None, warn=False)  # a thread warns nobody
+
+
+def _gallery(show: tuple[str, ...], engine_source: str | None) -> Gallery:
+    return Gallery(show if engine_source else [name for name in show if name != "tree"])
+
+
 class _Watcher:
     """A run, its marks in the tree, and the thread that looks."""
 
@@ -87,12 +125,13 @@ class _Watcher:
         self._began = time.monotonic()
         self._over = threading.Event()
         self._failure: str | None = None
-        self._front: Front = front_for(shell, gallery, plain=plain)
+        make = _widgets(run, shell, log, engine_source, gallery)
+        self._front: Front = front_for(shell, gallery, plain=plain, with_widgets=make)
         self._front.begin(self._scene_now("running"))
         self._thread = threading.Thread(target=self._look, name=f"nbsglang-view-{run.source}", daemon=True)
         self._thread.start()
 
-    def end(self, error: BaseException | None) -> None:
+    def end(self, error: BaseException | None, *, warn: bool = True) -> None:
         """Stop looking, and show how it ended. Raises nothing of its own."""
         try:
             self._over.set()
@@ -108,7 +147,7 @@ class _Watcher:
             self._follower.unwatch(self._marks)
             self._follower.remove(self._run.source)
         failures = self._gallery.failures | ({"picture": self._failure} if self._failure else {})
-        if failures:
+        if failures and warn:
             _warn("; ".join(f"the view {name!r} was switched off: {why}" for name, why in failures.items()))
 
     def _look(self) -> None:
@@ -161,6 +200,19 @@ def _follower(shell: Any, log: EventLog, engine_source: str | None) -> Follower:
     while len(kept) > _MAX_FOLLOWERS:
         del kept[next(iter(kept))]
     return follower
+
+
+def _widgets(
+    run: Watched, shell: Any, log: EventLog, engine_source: str | None, gallery: Gallery
+) -> Callable[[KernelFront], Front] | None:
+    """What makes a kernel's front one with widgets; None where there is no kernel, or no package for them."""
+    if getattr(shell, "kernel", None) is None:
+        return None
+    try:
+        from nbsglang.notebook.widget_front import with_widgets  # it loads ipywidgets and anywidget
+    except Exception:  # they are missing, or do not work with each other
+        return None
+    return lambda html: with_widgets(html, gallery, shell, run, run.source, log, engine_source or "")
 
 
 def _guarded(make: Any) -> Any:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
-from nbsglang.events import EventLog, Loading
+from nbsglang.events import Event, EventLog, Loading
+from nbsglang.lang.counting import span
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _EVERY_S = 0.25
+_BYTES = 1_000_000  # a total above this is one of bytes
 
 
 class ProgressLine:
@@ -80,17 +82,29 @@ def progress(shell: InteractiveShell, log: EventLog, text: str, *, quiet: bool) 
 
 def _follow(log: EventLog, line: ProgressLine, over: threading.Event) -> None:
     seq = log.seq
+    first: Event | None = None  # of the work that is under way
     while not over.wait(_EVERY_S):
         for event in log.since(seq):
             seq = event.seq
-            if isinstance(event.body, Loading) and event.body.done < event.body.total:
-                line.tell(_words(event.body))
+            body = event.body
+            if isinstance(body, Loading) and body.done < body.total:
+                if first is None or not isinstance(first.body, Loading) or first.body.what != body.what:
+                    first = event
+                line.tell(loading_words(first, event))
 
 
-def _words(body: Loading) -> str:
-    if body.total > 1_000_000:  # bytes
-        return f"{body.what}: {body.done / 1e6:.0f} of {body.total / 1e6:.0f} MB"
-    return f"{body.what} …"
+def loading_words(first: Event, now: Event) -> str:
+    """How far a Loading is, by the first event of it and the newest: bytes with their rate, or steps."""
+    body, before = now.body, first.body
+    assert isinstance(body, Loading)
+    assert isinstance(before, Loading)
+    if body.total <= _BYTES:
+        return f"{body.what}: step {body.done + 1} of {body.total}" if body.total > 1 else f"{body.what} …"
+    parts = [f"{body.what}: {body.done / 1e6:.0f} of {body.total / 1e6:.0f} MB, {body.done / body.total:.0%}"]
+    seconds = (now.t_ns - first.t_ns) / 1e9
+    if seconds > 0 and (rate := (body.done - before.done) / seconds) > 0:
+        parts += [f"{rate / 1e6:.1f} MB/s", f"{span((body.total - body.done) / rate)} left"]
+    return " · ".join(parts)
 
 
 def _bundle(text: str) -> dict[str, str]:

@@ -11,22 +11,28 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
+from IPython.display import display
 
-from nbsglang import current, errors
+from nbsglang import errors
 from nbsglang.calls import Backend
 from nbsglang.events import Body, CallBegan, CallEnded, EventLog
 from nbsglang.lang.cell import Cell, compile_cell
 from nbsglang.lang.cell_run import CellRun
 from nbsglang.lang.state import ProgramState
-from nbsglang.notebook.chosen import chosen_backend, is_engine
+from nbsglang.notebook.chosen import chosen_backend, is_engine, log_of, need_engine
 from nbsglang.notebook.failures import shown_to_user
+from nbsglang.notebook.files import checked_path
 from nbsglang.notebook.flags import CellLine
-from nbsglang.notebook.nearest import did_you_mean
+from nbsglang.notebook.graphs import graphs_logged
 from nbsglang.notebook.source import cell_source
+from nbsglang.notebook.starts import start_named
 from nbsglang.notebook.state import State
+from nbsglang.notebook.traces import traced
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -56,27 +62,90 @@ def run_cell(state: State, line: CellLine, line_text: str, body: str, *, model: 
 
 
 def _run(state: State, line: CellLine, cell: Cell, model: str) -> CellRun | None:
-    start = _start(state, line.start) if line.start else None
+    start = start_named(state, line.start) if line.start else None
+    trace = checked_path(line.trace) if line.trace else None
     with ExitStack() as cleanup:
         backend = chosen_backend(state, line, model, cleanup)
-        log = backend.log if is_engine(backend) else current.event_log()  # type: ignore[attr-defined]
-        try:
-            run = cell.prepare(state.shell.user_ns, start=start, backend=backend, log=log, **line.options)
-        except errors.UsageError as error:  # it looks at the flags only
-            raise UsageError(str(error)) from None
-        if line.out:
-            state.shell.user_ns[line.out] = run  # also where it fails: it has the error, and what came before
+        if line.dry_run:
+            _rehearse(state, line, cell, backend, start)
+            return None
+        if line.compare:
+            return _compare(state, line, cell, backend, start, trace)
+        run = _prepared(state, line, cell, backend, start)
         if line.background:
+            _view_in_background(state.shell, run, backend, line)  # first, or it misses the beginning
             run.start_thread()
             state.running().append(run)
             _close_later(run, line, cleanup.pop_all())
             return None if line.out else run
-        with (
-            _kept_if_it_fails(state.shell, line, start),
-            _interrupts_noted(run, log, backend, line),
-            _view(state.shell, run, log, backend, line),
-        ):
-            run.execute()
+        _execute(state, line, run, backend, start, trace)
+    return _value(state.shell, run, line)
+
+
+def _prepared(
+    state: State, line: CellLine, cell: Cell, backend: Backend, start: CellRun | ProgramState | None
+) -> CellRun:
+    """The run, under its name already: also where it fails it has the error, and what came before."""
+    try:
+        run = cell.prepare(state.shell.user_ns, start=start, backend=backend, log=log_of(backend), **line.options)
+    except errors.UsageError as error:  # it looks at the flags only
+        raise UsageError(str(error)) from None
+    if line.out:
+        state.shell.user_ns[line.out] = run
+    return run
+
+
+def _execute(
+    state: State,
+    line: CellLine,
+    run: CellRun,
+    backend: Backend,
+    start: CellRun | ProgramState | None,
+    trace: Path | None,
+) -> None:
+    """Run it on this thread, under its view."""
+    log = log_of(backend)
+    with (
+        _kept_if_it_fails(state.shell, line, start),
+        _interrupts_noted(run, log, backend, line),
+        traced(run, log, backend, trace),
+        _view(state.shell, run, log, backend, line),
+        graphs_logged(log, run.source, backend, is_on="fsm" in line.show and not line.quiet),
+    ):
+        run.execute()
+
+
+def _rehearse(state: State, line: CellLine, cell: Cell, backend: Backend, start: CellRun | ProgramState | None) -> None:
+    from nbsglang.notebook.rehearsal import rehearse  # for who asks for it
+
+    try:
+        picture = rehearse(cell, state.shell.user_ns, backend, start, line.options, line.show)
+    except errors.UsageError as error:  # it looks at the flags only
+        raise UsageError(str(error)) from None
+    if not line.quiet:
+        display(picture)  # type: ignore[no-untyped-call]
+
+
+def _compare(
+    state: State,
+    line: CellLine,
+    cell: Cell,
+    backend: Backend,
+    start: CellRun | ProgramState | None,
+    trace: Path | None,
+) -> CellRun | None:
+    """Run it with the cache, as usual, then without, and show both beside each other."""
+    from nbsglang.notebook.compare import SEED, comparison, fresh_engine, without_cache
+
+    need_engine(backend, "--compare")
+    line = replace(line, options={"seed": SEED, **line.options})
+    with fresh_engine(backend, caching=True, kv_tokens=line.budget) as cached:
+        run = _prepared(state, line, cell, cached, start)
+        _execute(state, line, run, cached, start, trace)
+    plain = without_cache(cell, state.shell.user_ns, backend, start, line.options, line.budget)
+    if not line.quiet:
+        is_greedy = line.options.get("temperature") == 0
+        display(comparison(run, plain, is_greedy=is_greedy, seed=line.options["seed"]))  # type: ignore[no-untyped-call]
     return _value(state.shell, run, line)
 
 
@@ -90,34 +159,6 @@ def _value(shell: InteractiveShell, run: CellRun, line: CellLine) -> CellRun | N
     return run
 
 
-def _start(state: State, name: str) -> CellRun | ProgramState:
-    """The run that `--from` names."""
-    namespace = state.shell.user_ns
-    found = namespace.get(name)
-    if isinstance(found, CellRun | ProgramState):
-        _check_start(name, found)
-        return found
-    runs = [key for key, value in namespace.items() if not key.startswith("_") and _is_run(value)]
-    if name in namespace:
-        raise UsageError(f"--from needs a variable with a finished run; {name} holds a {type(found).__name__}")
-    hint = did_you_mean(name, runs, f"; there are {', '.join(runs)}" if runs else "; name a run with -o first")
-    raise UsageError(f"--from: there is no variable {name!r}{hint}")
-
-
-def _check_start(name: str, found: CellRun | ProgramState) -> None:
-    """Raise UsageError for a run that still runs, and for one that has failed: its own error would look like ours."""
-    if isinstance(found, CellRun) and not found.done:
-        raise UsageError(f"--from: the run in {name} is not over; {name}.wait() waits for it")
-    error = found.error if isinstance(found, CellRun) else None
-    if error is not None:
-        what = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(": ")
-        raise UsageError(f"--from: the run in {name} has failed, so run its cell again first ({what})")
-
-
-def _is_run(value: object) -> bool:
-    return isinstance(value, CellRun | ProgramState)
-
-
 def _view(
     shell: InteractiveShell, run: CellRun, log: EventLog, backend: Backend, line: CellLine
 ) -> AbstractContextManager[Any]:
@@ -128,6 +169,16 @@ def _view(
 
     source = getattr(backend, "source", None)
     return watching(run, shell=shell, log=log, engine_source=source, show=line.show, plain=line.plain, quiet=False)
+
+
+def _view_in_background(shell: InteractiveShell, run: CellRun, backend: Backend, line: CellLine) -> None:
+    """The same for a run that goes on after the cell."""
+    if line.quiet or not line.show:
+        return
+    from nbsglang.notebook.live import watch_in_background
+
+    source = getattr(backend, "source", None)
+    watch_in_background(run, shell=shell, log=log_of(backend), engine_source=source, show=line.show, plain=line.plain)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nbsglang.lang.cell_run import CellRun
 
 _ATTRIBUTE = "nbsglang_state"
+DESK = "nbsglang_desk"  # the attribute of the shell with its widgets (`desk.py`), once there are any
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from nbsglang.events import Event
 from nbsglang.notebook.memory import device_bytes, free_bytes, process_bytes, shown_bytes
 from nbsglang.notebook.models import described
 from nbsglang.notebook.state import State
-from nbsglang.viz.fold import fold
+from nbsglang.viz.fold import View, fold
 from nbsglang.viz.picture import Picture, tree_display
 
 
@@ -40,11 +40,16 @@ def status_text(state: State) -> str:
 
 
 def tree_shown(engine: Any) -> Picture:
-    """The engine's radix tree, out of its log, or from the engine itself where the log has lost its beginning."""
+    """The engine's radix tree as a picture."""
+    return tree_display(tree_of(engine))
+
+
+def tree_of(engine: Any) -> View:
+    """What the engine's log says, with the tree from the engine itself where the log has lost its beginning."""
     view = fold(engine.log.since(0), engine.source)
     if not view.complete:
         view.apply(Event(view.seq + 1, 0, engine.source, engine.tree()))
-    return tree_display(view)
+    return view
 
 
 def _of_backend(name: str, backend: Backend, is_default: bool) -> list[str]:

@@ -15,15 +15,13 @@ from IPython.display import display
 
 from nbsglang import current, errors
 from nbsglang.calls import Backend
-from nbsglang.notebook import automata, doctor, models, status
-from nbsglang.notebook.chosen import backend_named, flush, is_engine
+from nbsglang.notebook import arguments, automata, doctor, exports, models, reckoning, status
+from nbsglang.notebook.chosen import backend_named, flush, is_engine, log_of
 from nbsglang.notebook.failures import shown_to_user
 from nbsglang.notebook.flags import parse_words, words_of
 from nbsglang.notebook.nearest import did_you_mean
+from nbsglang.notebook.shown import show_engine
 from nbsglang.notebook.state import State
-
-POLICIES = ("prefix", "fcfs", "random", "dfs_weight")
-
 
 _Act = Callable[[State, Any], object]
 
@@ -95,7 +93,25 @@ def _status(state: State, given: Any) -> None:
 
 
 def _tree(state: State, given: Any) -> None:
-    display(status.tree_shown(_engine(state, given.name, "tree")))  # type: ignore[no-untyped-call]
+    engine: Any = _engine(state, given.name, "tree")
+    show_engine(state.shell, engine.log, engine.source, status.tree_shown(engine), title=engine.name)
+
+
+def _export(state: State, given: Any) -> None:
+    print(exports.export(state, _default(), given.file, given.run or "", redact=given.redact))
+
+
+def _replay(state: State, given: Any) -> None:
+    exports.replay(state, given.file)
+
+
+def _whatif(state: State, given: Any) -> None:
+    if given.file:
+        events, source = reckoning.saved(given.file)
+    else:
+        engine: Any = _engine(state, None, "whatif")
+        events, source = log_of(engine).since(0), engine.source
+    display(reckoning.reckoned(events, source, given.kv_tokens or [], given.policy))  # type: ignore[no-untyped-call]
 
 
 def _fsm(state: State, words: str) -> None:
@@ -186,42 +202,33 @@ def _verb(
     return Verb(name, what, parser, act, is_verbatim)
 
 
-def _load_arguments(parser: MagicArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL")
-    parser.add_argument("--as", dest="name", metavar="NAME")
-    parser.add_argument("--tokenizer", metavar="VARIABLE")
-    parser.add_argument("--device")
-    parser.add_argument("--dtype")
-    parser.add_argument("--kv-tokens", type=int, metavar="N")
-    parser.add_argument("--kv-memory", type=float, metavar="SHARE")
-    parser.add_argument("--max-batch", type=int, metavar="N")
-    parser.add_argument("--chunk-tokens", type=int, metavar="N")
-    parser.add_argument("--policy", choices=POLICIES)
-    parser.add_argument("--seed", type=int, metavar="N")
-    parser.add_argument("--allow-pickle", action="store_true")
-
-
-def _pattern(parser: MagicArgumentParser) -> None:
-    parser.add_argument("pattern", metavar="PATTERN_OR_NAME")
-
-
-def _name_argument(parser: MagicArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME")
-
-
 def _usage(verb: Verb) -> str:
     places = [a for a in verb.parser._actions if not a.option_strings]
     words = [f"[{a.metavar}]" if a.nargs == "?" else str(a.metavar) for a in places]
-    return " ".join([verb.name, *words, *(["[--as NAME]", "[options]"] if verb.name == "load" else [])])
+    more = {"load": ["[--as NAME]", "[options]"], "whatif": ["[--kv-tokens N ...]", "[--policy P]"]}
+    return " ".join([verb.name, *words, *more.get(verb.name, [])])
 
 
 _ALL = (
-    _verb("load", "let cells use a model: a name, a folder, a GGUF file, or a variable", _load, _load_arguments),
+    _verb(
+        "load", "let cells use a model: a name, a folder, a GGUF file, or a variable", _load, arguments.load_arguments
+    ),
     _verb("status", "the models, memory, the KV pool, the cache, what is running", _status),
-    _verb("tree", "the radix tree of the KV cache", _tree, _name_argument),
-    _verb("fsm", "the automaton of a pattern, or of what a variable or a gen holds", _fsm, _pattern, is_verbatim=True),
-    _verb("reset", "empty the KV cache; the model stays", _reset, _name_argument),
-    _verb("free", "close the models and give their memory back", _free, _name_argument),
+    _verb("tree", "the radix tree of the KV cache, live where widgets are", _tree, arguments.name_argument),
+    _verb(
+        "fsm",
+        "the automaton of a pattern, or of what a variable or a gen holds",
+        _fsm,
+        arguments.pattern,
+        is_verbatim=True,
+    ),
+    _verb("whatif", "the hit rate with other pools and other eviction", _whatif, arguments.whatif_arguments),
+    _verb(
+        "export", "write .html, .jsonl, .json (a trace), .svg or .dot (the tree)", _export, arguments.export_arguments
+    ),
+    _verb("replay", "show a log that was saved as .jsonl", _replay, arguments.file_argument),
+    _verb("reset", "empty the KV cache; the model stays", _reset, arguments.name_argument),
+    _verb("free", "close the models and give their memory back", _free, arguments.name_argument),
     _verb("cancel", "cancel the runs in the background", _cancel),
     _verb("doctor", "what this notebook can do, and what to do where it cannot", _doctor),
     _verb("help", "these lines", _help),

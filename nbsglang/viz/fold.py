@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nbsglang import events as ev
+from nbsglang.viz.history import History
 from nbsglang.viz.marks import Marks
 from nbsglang.viz.state import Node, RequestView, StreamView, Totals
 from nbsglang.viz.streams import REQUESTS, STREAMS, StreamsState
@@ -35,6 +36,7 @@ class View:
         self.errors: list[str] = []
         self.controls: list[str] = []
         self.graphs: dict[tuple[str, str], ev.ConstraintGraph] = {}  # by kind and text of the constraint
+        self.history = History()
         self.tree = TreeState(self.totals)
         self._streams = StreamsState(self.totals, self.text_of)
 
@@ -50,6 +52,7 @@ class View:
             return
         self.version += 1
         self.now_ns = event.t_ns
+        self.history.apply(event)
         body = event.body
         if isinstance(body, TREE):
             self.tree.apply(body)
@@ -103,6 +106,10 @@ class View:
     def live_text(self, stream: StreamView) -> str:
         """What the stream's open call has written so far."""
         return self._streams.live_text(stream)
+
+    def caller(self, call_id: str) -> StreamView | None:
+        """The stream that made a call, if its beginning was seen."""
+        return self._streams.caller(call_id)
 
     def tree_as_tuples(self) -> tuple[tuple[int, int, tuple[int, ...], int, int], ...]:
         """The tree as `Snapshot.nodes` has it: (id, parent, tokens, locks, tick), by id."""

@@ -131,10 +131,10 @@ def fsm_title(graph: ConstraintGraph) -> str:
     return f"compressed automaton of {shown(graph.kind, 12)} {shown(graph.text, 60)}: {words}{rest}"
 
 
-def fsm_html(graph: ConstraintGraph) -> str:
-    """The automaton as an image with a legend, or as text where it cannot be drawn."""
+def fsm_html(graph: ConstraintGraph, names: str = "") -> str:
+    """The automaton as an image with a legend, or as text where it cannot be drawn; `names` stand before its title."""
     svg = fsm_svg(graph)
-    title = escape(fsm_title(graph))
+    title = (f"<b>{escape(shown(names, 60))}</b>: " if names else "") + escape(fsm_title(graph))
     if svg is None:
         return f'<pre style="margin:0;overflow:auto;color:inherit;background:inherit">{escape(fsm_text(graph))}</pre>'
     legend = (

@@ -1,4 +1,4 @@
-"""The sections of a run's picture, by name: numbers, streams, tree. One that fails is switched off, and that is all.
+"""The sections of a run's picture by name. One that fails is switched off, and that is all.
 
 Not here: what each draws (`lines.py`, `terminal.py`, `page.py`), where the picture goes (`notebook/fronts.py`).
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Group, RenderableType
 
-from nbsglang.viz import lines, page, terminal
+from nbsglang.viz import fsms, lines, page, terminal, timeline, timeline_page
 from nbsglang.viz.scene import Scene
 
 _TREE_EVERY_S = 1.0  # the picture of the tree is the dear one
@@ -32,6 +32,8 @@ SECTIONS: Mapping[str, Section] = MappingProxyType(
         "numbers": Section(lines.numbers_text, page.numbers_html, terminal.numbers_rich),
         "streams": Section(lines.streams_text, page.streams_html, terminal.streams_rich),
         "tree": Section(lines.tree_text, page.tree_html, terminal.tree_rich),
+        "timeline": Section(timeline.timeline_text, timeline_page.timeline_html, timeline.timeline_rich),
+        "fsm": Section(fsms.fsms_text, fsms.fsms_html, fsms.fsms_rich),
     }
 )
 

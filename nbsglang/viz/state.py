@@ -24,7 +24,8 @@ class Node:
 class RequestView:
     """One request. `state` is queued, running, preempted or a finish reason; n_hit and n_new are prompt tokens.
 
-    `n_cached` and `n_computed` are those of the first admission: they are what its stream counts.
+    `n_cached` and `n_computed` are those of the first admission: they are what its stream counts. `jumps` says which of
+    the `generated` ids a constraint forced, as (first place, how many); the last may reach beyond the end of the text.
     """
 
     id: int
@@ -38,6 +39,8 @@ class RequestView:
     ended: bool = False
     admitted: bool = False
     generated: list[int] = field(default_factory=list)
+    jumps: list[tuple[int, int]] = field(default_factory=list)
+    over: str = ""  # the end of the prompt that the first of them spell anew
 
 
 @dataclass(slots=True)
@@ -137,12 +140,13 @@ class StreamView:
 
 @dataclass(slots=True)
 class Totals:
-    """Counts of tokens over all finished requests, and of changes of the tree."""
+    """Counts of tokens over all finished requests, of tokens that were jumped over, and of changes of the tree."""
 
     n_requests: int = 0
     n_prompt: int = 0
     n_cached: int = 0
     n_generated: int = 0
+    n_jumped: int = 0
     n_evicted: int = 0
     n_splits: int = 0
     n_preempted: int = 0

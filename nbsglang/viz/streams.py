@@ -16,7 +16,7 @@ from nbsglang.viz.state import CallView, Part, RequestView, StreamView, Totals
 
 MAX_KEPT = 2000  # finished requests and ended streams that are remembered
 
-REQUESTS = (ev.Queued, ev.Admitted, ev.Tokens, ev.Jumped, ev.Preempted, ev.Finished, ev.Constrained)
+REQUESTS = (ev.Queued, ev.Admitted, ev.Healed, ev.Tokens, ev.Jumped, ev.Preempted, ev.Finished, ev.Constrained)
 STREAMS = (ev.StreamBegan, ev.StreamEnded, ev.StreamText, ev.StreamRole, ev.CallBegan, ev.CallEnded, ev.VariableSet)
 
 _K = TypeVar("_K")
@@ -36,7 +36,14 @@ class StreamsState:
     def live_text(self, stream: StreamView) -> str:
         """What the stream's open call has written so far (of n texts the first)."""
         call = stream.open_call
-        return self._text_of(call.requests[0].generated) if call is not None and call.requests else ""
+        if call is None or not call.requests:
+            return ""
+        request = call.requests[0]
+        return self._text_of(request.generated)[len(request.over) :]
+
+    def caller(self, call_id: str) -> StreamView | None:
+        """The stream that made a call, if its beginning was seen."""
+        return self._callers.get(call_id)
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -51,7 +58,12 @@ class StreamsState:
                 for number, ids in zip(body.requests, body.ids, strict=False):
                     self._write(self._request(number, ""), ids, t_ns)
             case ev.Jumped():
-                self._write(self._request(body.request, body.call_id), body.ids, t_ns)
+                request = self._request(body.request, body.call_id)
+                request.jumps.append((len(request.generated), len(body.ids)))
+                self._totals.n_jumped += len(body.ids)
+                self._write(request, body.ids, t_ns)
+            case ev.Healed():
+                self._request(body.request, body.call_id).over = body.over
             case ev.Preempted():
                 self._request(body.request, body.call_id).state = "preempted"
                 self._totals.n_preempted += 1

@@ -32,7 +32,7 @@ class TreeState:
         self.watched: list[Marks] = []
         self.version = 0  # counts what may change a picture
         self._totals = totals
-        self._step_is_over = False
+        self.step_is_over = False
 
     def begin_anew(self) -> None:
         """An engine has begun: its tree is empty."""
@@ -42,7 +42,7 @@ class TreeState:
 
     def step_ended(self) -> None:
         """The marks stay until the next change."""
-        self._step_is_over = True
+        self.step_is_over = True
 
     def apply(self, body: ev.Body) -> None:
         """Take an event of one of the kinds in TREE."""
@@ -53,8 +53,8 @@ class TreeState:
             return
         if not self.complete:
             return
-        if self._step_is_over:
-            self._step_is_over = False
+        if self.step_is_over:
+            self.step_is_over = False
             self.marks.clear()
         try:
             self._change(body)

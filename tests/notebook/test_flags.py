@@ -57,6 +57,9 @@ def test_the_other_flags() -> None:
     assert (line.start, line.model, line.background, line.plain) == ("r0", "my model", True, True)
     assert (line.cache, line.budget, line.quiet) == ("off", 500, True)
     assert parse("--backend mine").backend == "mine"
+    line = parse("--compare --trace 'my x.json' --show timeline,fsm")
+    assert (line.compare, line.dry_run, line.trace, line.show) == (True, False, "my x.json", ("timeline", "fsm"))
+    assert parse("--dry-run -m m").dry_run
 
 
 @pytest.mark.parametrize(
@@ -84,6 +87,16 @@ def test_the_other_flags() -> None:
         ("--timeout 0", "timeout must be seconds above 0"),
         ("--budget 1", "at least 2"),
         ("-m x --backend y", "use one of them"),
+        ("--compare -b", "so --bg has no use beside it"),
+        ("--compare --cache off", "so --cache off has no use beside it"),
+        ("--dry-run --compare", "--dry-run calls no model, so --compare"),
+        ("--dry-run --budget 90", "--dry-run calls no model, so --budget"),
+        ("--trace x.json -b", "`%sgl export` later"),
+        ("--trace", "expected one argument"),
+        ("--dryrun", "did you mean --dry-run?"),
+        ("--show timelin", "did you mean timeline?"),
+        ("judge(a) --compare", "--compare has no use here"),
+        ("judge(a) --dry-run", "--dry-run has no use here"),
         ("judge(a) -t 0", "judge.run(temperature=0)"),
         ("judge(a) --from r", "--from has no use here"),
         ("--temp 0", "no flag --temp"),  # an abbreviation may mean another flag one day

@@ -1,0 +1,8 @@
+// Events as they come from a log: lines [seq, t_ns, source, kind, fields], and objects {seq, t_ns, source, kind, body}.
+//
+// Times are nanoseconds of a machine's clock; beyond 2^53 of them (104 days) they are a few nanoseconds off.
+
+/** The event of a line. */
+export function event_of(line) {
+  return { seq: line[0], t_ns: line[1], source: line[2], kind: line[3], body: line[4] };
+}

@@ -1,0 +1,33 @@
+// Colours and type that all views share, as CSS variables: those of JupyterLab or VS Code where they are, else our own.
+//
+// Both background and text are painted: some hosts put white behind an output, whatever their theme is.
+
+export const css = `
+.nbs{--nbs-page-bg:#fff;--nbs-page-fg:#1a1a1a;
+--nbs-bg:var(--jp-layout-color1,var(--vscode-editor-background,var(--nbs-page-bg)));
+--nbs-fg:var(--jp-ui-font-color1,var(--vscode-editor-foreground,var(--nbs-page-fg)));
+--nbs-font:var(--jp-ui-font-family,var(--vscode-font-family,system-ui)),sans-serif;
+--nbs-mono:var(--jp-code-font-family,var(--vscode-editor-font-family,ui-monospace)),Menlo,Consolas,"DejaVu Sans Mono",monospace;
+--nbs-faint:color-mix(in srgb,var(--nbs-fg) 72%,var(--nbs-bg));--nbs-line:color-mix(in srgb,var(--nbs-fg) 22%,var(--nbs-bg));
+--nbs-soft:color-mix(in srgb,var(--nbs-fg) 6%,var(--nbs-bg));
+--nbs-green:color-mix(in srgb,#009e73 82%,var(--nbs-fg));--nbs-blue:color-mix(in srgb,#0072b2 78%,var(--nbs-fg));
+--nbs-red:color-mix(in srgb,#d55e00 85%,var(--nbs-fg));--nbs-orange:color-mix(in srgb,#e69f00 75%,var(--nbs-fg));
+--nbs-purple:color-mix(in srgb,#cc79a7 75%,var(--nbs-fg));
+background:var(--nbs-bg);color:var(--nbs-fg);font:13px/1.45 var(--nbs-font);padding:6px 10px 8px;box-sizing:border-box;min-width:0;text-align:left}
+:root[theme=dark] .nbs{--nbs-page-bg:#1e1e1e;--nbs-page-fg:#e6e6e6}
+@media (prefers-color-scheme:dark){.nbs.page{--nbs-page-bg:#1b1b1d;--nbs-page-fg:#e6e6e6}}
+.nbs *,.nbs *::before{box-sizing:border-box}.nbs [hidden]{display:none!important}
+.nbs button{font:inherit;color:inherit;background:var(--nbs-soft);border:1px solid var(--nbs-line);border-radius:4px;padding:2px 8px;min-height:26px;margin:0;cursor:pointer}
+.nbs button:hover{border-color:var(--nbs-fg)}.nbs button:disabled{opacity:.6;cursor:default;border-color:var(--nbs-line)}
+.nbs :focus-visible{outline:2px solid var(--nbs-fg);outline-offset:1px}
+.nbs-head{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;min-height:30px}
+.nbs-title{font-weight:600;overflow-wrap:anywhere;unicode-bidi:isolate}.nbs-state{color:var(--nbs-faint);font-variant-numeric:tabular-nums}
+.nbs-grow{flex:1}.nbs-note{color:var(--nbs-red)}.nbs-fail{color:var(--nbs-red);overflow-wrap:anywhere;unicode-bidi:isolate;white-space:pre-wrap}
+.nbs-section{margin-top:4px;border-top:1px solid var(--nbs-line)}
+.nbs-section h3{margin:0;font:inherit;font-weight:600}
+.nbs h3 button{background:none;border:0;padding:3px 0;font-weight:600;display:flex;align-items:center;gap:6px;width:100%;text-align:left}
+.nbs h3 i{font-style:normal;width:1em;text-align:center}.nbs h3 i::before{content:"▸"}.nbs h3 [aria-expanded=true] i::before{content:"▾"}
+.nbs-off{color:var(--nbs-red);padding:4px 0}
+body:has(.nbs.page){margin:0;background:#fff}@media (prefers-color-scheme:dark){body:has(.nbs.page){background:#1b1b1d}}
+.nbs.page{min-height:100vh;max-width:1500px;margin:0 auto;padding:12px 18px}
+`;

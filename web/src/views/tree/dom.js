@@ -1,0 +1,43 @@
+// Small helpers for elements. Texts only ever become text nodes and attributes.
+
+/** An element: h("button", {class: "x", onclick: f, title: "…"}, "text", child). null children are left out. */
+export function h(doc, tag, attributes = {}, ...children) {
+  const element = doc.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** Set the text only if it is another one, so that a screen reader is not told twice. */
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Buttons as one tab stop: the arrows, Home and End go from one to the next. */
+export function toolbar(doc, label, ...children) {
+  const bar = h(doc, "div", { role: "toolbar", "aria-label": label, class: "tools" }, ...children);
+  const stops = () => [...bar.querySelectorAll("button")].filter((button) => !button.disabled && !button.hidden);
+  const stop_at = (wanted) => {
+    for (const button of bar.querySelectorAll("button")) button.tabIndex = button === wanted ? 0 : -1;
+  };
+  bar.addEventListener("focusin", (event) => event.target.tagName === "BUTTON" && stop_at(event.target));
+  bar.addEventListener("keydown", (event) => {
+    const all = stops();
+    const i = all.indexOf(event.target);
+    const next = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: all.length - 1 }[event.key];
+    if (i < 0 || next === undefined || all[next] === undefined) return;
+    event.preventDefault();
+    stop_at(all[next]);
+    all[next].focus();
+  });
+  bar.settle = () => { // a button that was the stop may have been disabled
+    const all = stops();
+    if (all.length && !all.some((button) => button.tabIndex === 0)) stop_at(all[0]);
+  };
+  stop_at(bar.querySelector("button"));
+  return bar;
+}

@@ -1,0 +1,105 @@
+// The time slider: the events of the store as a range, with play, steps, jumps, and a sentence about where it stands.
+// Not here: folding again at the cursor (the store), what the sentence is (../../explain.js).
+
+import { h, say, toolbar } from "./dom.js";
+
+const JUMPS = [["split", "NodeSplit"], ["eviction", "NodeEvicted"], ["hit", "NodeTouched"]];
+
+const NOW = {
+  false: "Live: the tree as it is now. Move the slider or press play to see how it came to be.",
+  true: "The tree at the end. Move the slider or press play to see how it came to be.",
+};
+
+/** `explain(event, view)` gives one sentence. */
+export function create_slider(doc, store, explain) {
+  const button = (text, label, onclick, attributes = {}) =>
+    h(doc, "button", { type: "button", title: label, "aria-label": label, onclick, ...attributes }, text);
+  const back = button("◂", "Step back", () => stop_at(() => store.step(-1)));
+  const play = button("▶\uFE0E", "Play", () => (store.playing ? store.pause() : store.play()));
+  const on = button("▸", "Step forward", () => stop_at(() => store.step(1)));
+  const jumps = JUMPS.map(([word, kind]) =>
+    button(`› ${word}`, `To the next ${word} (with Shift: to the one before)`, (event) => jump(word, kind, event.shiftKey)));
+  const live = button("Live", "Follow what happens now", () => (store.pause(), store.seek(null)), { "aria-pressed": "true" });
+  const range = h(doc, "input", { type: "range", min: "0", step: "1", "aria-label": "Time: the events so far" });
+  const sentence = h(doc, "div", { class: "sentence", role: "status" });
+  const place = h(doc, "span", { class: "count" });
+  const tools = toolbar(doc, "Time", back, play, on, ...jumps, live);
+  const element = h(doc, "div", { class: "time" }, tools, range, place, sentence);
+  let wanted = null; // where the range was moved to since the last frame
+  let note = "";
+
+  range.addEventListener("input", () => {
+    const is_first = wanted === null;
+    wanted = Number(range.value);
+    if (is_first) (doc.defaultView?.requestAnimationFrame ?? setTimeout)(move);
+  });
+
+  function move() {
+    const event = store.events[wanted];
+    wanted = null;
+    if (event !== undefined) stop_at(() => store.seek(event.seq));
+  }
+
+  function stop_at(act) {
+    note = "";
+    if (store.playing) store.pause();
+    act();
+  }
+
+  function jump(word, kind, backwards) {
+    const event = next_of(store, kind, backwards);
+    stop_at(() => event !== null && store.seek(event.seq));
+    note = event === null ? `There is no ${backwards ? "earlier" : "later"} ${word}.` : "";
+    if (event === null) show();
+  }
+
+  function show() {
+    const { events, cursor } = store;
+    const [first, last] = [Math.min(index_of(events, store.range[0]) + 1, events.length - 1), events.length - 1];
+    const i = cursor === null ? last : index_of(events, cursor);
+    const [n, at] = [last - first + 1, Math.max(i - first + 1, 0)];
+    range.min = String(Math.max(first, 0));
+    range.max = String(Math.max(last, 0));
+    if (wanted === null) range.value = String(Math.max(i, 0));
+    for (const each of [range, back, play, on, ...jumps]) each.disabled = n < 2;
+    const words = note || (i >= 0 && cursor !== null ? explain(events[i], store.view) || `a ${events[i].kind} event` : "");
+    // While it plays, a screen reader is not told of every event.
+    sentence.setAttribute("aria-live", store.playing ? "off" : "polite");
+    const text = words || (cursor === null ? NOW[String(store.replay)] : "Before the first event.");
+    say(sentence, text);
+    sentence.title = text;
+    say(place, n > 0 ? `${at} / ${n}` : "no events");
+    range.setAttribute("aria-valuetext", `event ${at} of ${n}${words ? `: ${words}` : ", the latest"}`);
+    say(play, store.playing ? "❚❚" : "▶\uFE0E");
+    play.setAttribute("aria-label", store.playing ? "Pause" : "Play");
+    play.title = store.playing ? "Pause" : "Play";
+    say(live, store.replay ? "End" : "Live");
+    live.setAttribute("aria-pressed", String(cursor === null));
+    element.classList.toggle("past", cursor !== null);
+    tools.settle();
+  }
+
+  return { element, show };
+}
+
+/** The place of the last event that is not after `seq`; -1 where all are. */
+export function index_of(events, seq) {
+  let [low, high] = [0, events.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (events[middle].seq <= seq) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** The next event of a kind after the store's cursor, or the one before it; after the end comes the first again. */
+export function next_of({ events, cursor, range, engine }, kind, backwards = false) {
+  const is_one = (event) => event.kind === kind && (!engine || event.source === engine) && !(kind === "NodeTouched" && event.body.request < 0);
+  const low = index_of(events, range[0]) + 1;
+  const way = backwards ? -1 : 1;
+  let i = backwards ? events.length - 1 : low;
+  if (cursor !== null) i = backwards ? index_of(events, cursor - 1) : Math.max(index_of(events, cursor) + 1, low);
+  for (; i >= low && i < events.length; i += way) if (is_one(events[i])) return events[i];
+  return null;
+}

@@ -1,0 +1,151 @@
+// The radix tree view in a browser, by keyboard and pointer: `node --test test/tree_browser.mjs` (needs Chromium).
+//
+// Not here: what needs no page (tree.test.js, tree_words.test.js).
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import test, { after, before } from "node:test";
+
+import { launch } from "../dev/browser.mjs";
+import { serve } from "../dev/serve.mjs";
+
+let browser;
+let server;
+before(async () => {
+  server = await serve({ is_kept: true });
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  server?.close();
+});
+
+/** A page with the tree alone: its tree element, and what went wrong. */
+async function opened(asked, width = 1280) {
+  const page = await browser.newPage({ viewport: { width, height: 800 } });
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("dialog", (dialog) => errors.push(`dialog: ${dialog.message()}`));
+  await page.goto(`${server.url}/dev/host.html?${new URLSearchParams({ show: "tree", ...asked })}`);
+  await page.waitForSelector("body[data-ready]", { state: "attached", timeout: 20_000 });
+  const tree = page.locator("[role=tree]");
+  const active = () => page.evaluate(() => {
+    const tree = document.querySelector("[role=tree]");
+    const node = document.getElementById(tree.getAttribute("aria-activedescendant"));
+    return node && { key: node.dataset.key, label: node.getAttribute("aria-label"), level: Number(node.getAttribute("aria-level")), selected: node.getAttribute("aria-selected") };
+  });
+  return { page, errors, tree, active };
+}
+
+const frame = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
+test("by keyboard alone: to any node, select it, search, and back", async () => {
+  const { page, errors, tree, active } = await opened({ log: "judge", run: "0" });
+  await tree.focus();
+  const press = async (...keys) => {
+    for (const key of keys) await page.keyboard.press(key);
+    await frame(page);
+  };
+  await press("Home", "ArrowRight");
+  assert.equal((await active()).level, 2);
+  await press("Enter");
+  const chosen = await active();
+  assert.equal(chosen.selected, "true");
+  assert.match(await page.locator(".detail").innerText(), new RegExp(`node ${chosen.key}[^]*tokens[^]*used by`));
+  assert.equal(await page.evaluate(() => host.store.focus.node), Number(chosen.key));
+  await press("/");
+  await page.keyboard.type("honest");
+  await press("Enter");
+  assert.match((await active()).label, /node/);
+  assert.match(await page.locator(".bar .count").innerText(), /^1 of \d+$/);
+  await press("Escape");
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "tree");
+  await press("Home", "c");
+  assert.equal(await page.locator("[role=treeitem]").count(), 2);
+  await press("ArrowRight", "Enter");
+  assert.ok((await page.locator("[role=treeitem]").count()) > 2);
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
+test("roles and labels are those of an ARIA tree with one tab stop", async () => {
+  const { page, errors } = await opened({ log: "crowd", at: "700" });
+  const facts = await page.evaluate(() => [...document.querySelectorAll("[role=treeitem]")].map((node) => ({
+    level: Number(node.getAttribute("aria-level")), at: Number(node.getAttribute("aria-posinset")), of: Number(node.getAttribute("aria-setsize")),
+    selected: node.getAttribute("aria-selected"), label: node.getAttribute("aria-label"), inside: node.closest("[role=tree]") !== null,
+  })));
+  assert.ok(facts.length > 3);
+  for (const { level, at, of, selected, label, inside } of facts) {
+    assert.ok(level >= 1 && at >= 1 && at <= of && inside);
+    assert.equal(selected, "false");
+    assert.match(label, /^node \d+, \d+ tokens?(, [^']+)?: '|^\+\d+ nodes?, /);
+  }
+  assert.equal(await page.locator("[role=tree][tabindex='0']").count(), 1);
+  assert.equal(await page.locator("[role=tree] [tabindex]").count(), 0);
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
+test("the slider shows the past with a sentence, and the end again", async () => {
+  const { page, errors } = await opened({ log: "crowd" });
+  const sentence = page.locator(".sentence");
+  await page.getByRole("button", { name: "To the next eviction" }).click();
+  await frame(page);
+  assert.match(await sentence.innerText(), /^node \d+ is evicted/);
+  assert.ok((await page.locator("[role=treeitem].gone").count()) >= 1);
+  await page.getByRole("button", { name: "To the next split" }).click();
+  await frame(page);
+  assert.match(await sentence.innerText(), /^node \d+ split at token \d+/);
+  await page.locator("input[type=range]").focus();
+  await page.keyboard.press("Home");
+  await frame(page);
+  await frame(page);
+  assert.notEqual(await page.evaluate(() => host.store.cursor), null);
+  await page.getByRole("button", { name: "Follow what happens now" }).click();
+  await frame(page);
+  assert.equal(await page.evaluate(() => host.store.cursor), null);
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
+test("what is shown can be saved in each format, and nothing in it is markup", async () => {
+  const { page, errors } = await opened({ log: "hostile", at: "60" });
+  for (const format of ["SVG", "PNG", "JSON", "DOT"]) {
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: `Save what is shown as ${format === "DOT" ? "graphviz source" : format}` }).click()]);
+    assert.match(file.suggestedFilename(), new RegExp(`^radix-tree-\\d+\\.${format.toLowerCase()}$`));
+    const bytes = await readFile(await file.path());
+    assert.ok(bytes.length > 80, format);
+    if (format === "PNG") assert.equal(bytes.subarray(1, 4).toString(), "PNG");
+    if (format === "JSON") assert.ok(Array.isArray(JSON.parse(bytes).nodes));
+    if (format !== "SVG") continue;
+    assert.doesNotMatch(bytes.toString(), /<script|var\(--/);
+    assert.equal(await page.evaluate((text) => new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror"), bytes.toString()), null);
+  }
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
+test("in a narrow output nothing sticks out, in both looks", async () => {
+  for (const width of [520, 700, 900]) {
+    const { page, errors } = await opened({ log: "judge", run: "0" }, width);
+    for (const look of ["icicle", "graph"]) {
+      if (look === "graph") await page.getByRole("button", { name: "Circles and edges" }).click();
+      await frame(page);
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0, `${width} ${look}`);
+      const cut = await page.evaluate(() => [...document.querySelectorAll(".nbs .tree button")].filter((button) => button.offsetParent && button.scrollWidth > button.clientWidth + 1).map((button) => button.textContent));
+      assert.deepEqual(cut, [], `${width} ${look}`);
+    }
+    assert.deepEqual(errors, []);
+    await page.close();
+  }
+});
+
+test("labels stay inside their boxes", async () => {
+  const { page } = await opened({ log: "judge", run: "0" }, 900);
+  const out = await page.evaluate(() => [...document.querySelectorAll("[role=treeitem]")].flatMap((node) => {
+    const box = node.querySelector(".fill").getBoundingClientRect();
+    return [...node.querySelectorAll("text")].map((text) => text.getBoundingClientRect()).filter((text) => text.right > box.right + 1 || text.bottom > box.bottom + 2 || text.left < box.left - 1).map(() => node.getAttribute("aria-label"));
+  }));
+  assert.deepEqual(out, []);
+  await page.close();
+});
