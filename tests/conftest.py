@@ -1,10 +1,14 @@
-"""What all tests share: a hypothesis profile, no hub, and the default model or a clear word that it is missing."""
+"""What all tests share: a hypothesis profile, no hub, how much of the machine and of the heap a test gets, and the
+default model or a clear word that it is missing.
+"""
 
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,8 +49,34 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def heap_of_its_own() -> None:
+    """The collector leaves alone what was there before a module: half a million objects of torch, transformers and of
+    other modules' tests. It would go through them whenever a test asks what is left of something, and greenlet does so
+    whenever a thread of programs ends: that was half of all the time.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@functools.cache
+def _n_threads() -> int:
+    """How many threads torch takes by itself: to be asked before it is told."""
+    return int(sys.modules["torch"].get_num_threads())
+
+
+def _set_threads(item: pytest.Item) -> None:
+    """One thread of torch, unless a test is marked `all_threads`: where models are tiny or cores shared, sharing out
+    the work takes longer than the work. Other processes, such as kernels, are told nothing.
+    """
+    if torch := sys.modules.get("torch"):
+        many = _n_threads()
+        torch.set_num_threads(many if item.get_closest_marker("all_threads") else 1)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Markers: `smollm2` has the model fetched, `gpu` skips where torch sees no CUDA device."""
+    """Markers: `smollm2` has the model fetched, `gpu` skips where torch sees no CUDA device, `all_threads` as above."""
+    _set_threads(item)
     if item.get_closest_marker("smollm2"):
         _need_default_model()
     if item.get_closest_marker("gpu"):

@@ -14,7 +14,7 @@ import torch
 from nbsglang.engine.engine import Engine
 from nbsglang.events import EventLog
 
-pytestmark = pytest.mark.smollm2
+pytestmark = [pytest.mark.smollm2, pytest.mark.all_threads]
 
 SUBJECTS = ["rain", "Paris", "a clock", "the number 7", "bread", "mountains", "a library", "whales", "copper", "tea"]
 QUESTIONS = ["Tell me one fact about {}.", "Write a line of verse about {}."]
