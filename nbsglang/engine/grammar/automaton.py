@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nbsglang.engine.grammar.alphabet import Alphabet
 from nbsglang.engine.grammar.build import build
 from nbsglang.engine.grammar.guarded import Guarded
-from nbsglang.engine.grammar.limits import Limits, Meter
+from nbsglang.engine.grammar.limits import Limits, Meter, OutgrownError
 from nbsglang.engine.grammar.plain import Machine, Plain
 from nbsglang.engine.grammar.program import Program
 from nbsglang.engine.grammar.syntax import Node
@@ -30,10 +30,12 @@ class Automaton:
 
     `n_classes` and `class_of` (uint16 [0x110000]) are the classes of code points: what no part of the pattern mentions
     is one class, and lone surrogates are in it. Raises ConstraintError when no text matches and past the limits, also
-    later on, from `row` and `accepts`; what is known by then stays. For one thread at a time.
+    later on, from `row` and `accepts`; what is known by then stays. After OutgrownError there is no room for more
+    states: `renewed` has it again. For one thread at a time.
     """
 
     def __init__(self, node: Node, limits: Limits | None = None) -> None:
+        self._node = node
         self._limits = limits or Limits()
         self._meter = Meter(self._limits.work)
         plan = build(node, self._limits)
@@ -56,6 +58,19 @@ class Automaton:
             raise ConstraintError(
                 "the constraint matches no text at all: its anchors, boundaries or lookarounds contradict each other"
             )
+
+    def renewed(self) -> Automaton:
+        """See `table.Automaton.renewed`."""
+        return Automaton(self._node, self._limits)
+
+    def key(self, state: int) -> Hashable:
+        """See `table.Automaton.key`."""
+        return self._keys[state]
+
+    def state_of(self, key: Hashable) -> int:
+        """See `table.Automaton.state_of`."""
+        self._meter.reset()
+        return self._state(key)
 
     @property
     def n_states(self) -> int:
@@ -121,7 +136,7 @@ class Automaton:
         state = self._ids.get(key)
         if state is None:
             if len(self._keys) >= self._limits.states:
-                raise ConstraintError(
+                raise OutgrownError(
                     f"the constraint has more than {self._limits.states} states: make its repeats shorter, or the "
                     "parts before them easier to tell apart"
                 )
@@ -135,7 +150,7 @@ class Automaton:
     def _spend(self, n_bytes: int) -> None:
         self._memory += n_bytes
         if self._memory > self._limits.memory:
-            raise ConstraintError(
+            raise OutgrownError(
                 f"the states of the constraint take more than {self._limits.memory} bytes: make its repeats shorter"
             )
 

@@ -5,7 +5,7 @@ Not here: those of patterns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,19 @@ class Choices:
     def accepts(self, state: int) -> bool:
         """See `Automaton.accepts`."""
         return state in self._ends
+
+    def renewed(self) -> Choices:
+        """See `Automaton.renewed`: all states are there from the beginning."""
+        return self
+
+    def key(self, state: int) -> int:
+        """See `Automaton.key`."""
+        return state
+
+    def state_of(self, key: Hashable) -> int:
+        """See `Automaton.state_of`."""
+        assert isinstance(key, int)
+        return key
 
     def _add(self, text: str) -> int:
         state = self.start

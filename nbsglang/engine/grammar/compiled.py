@@ -6,6 +6,7 @@ Not here: matching (`automatic.py`), JSON Schemas and grammars (`external.py`).
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
 
@@ -27,20 +28,31 @@ class Grammar:
     """A constraint for one vocabulary: any number of matchers share its masks, which are made as they are needed.
 
     `name` is what errors call it. `rows` may be shared with other grammars of the vocabulary. Making one is safe on
-    any thread, also while matchers of others are used. Raises ConstraintError if no tokens lead to a match.
+    any thread, also while matchers of others are used. `lock` is that of the other grammars of the automaton. Raises
+    ConstraintError if no tokens lead to a match, which is not looked for again where it `is_checked`.
     """
 
-    def __init__(self, name: str, automaton: Automaton, vocab: Vocab, rows: SharedRows | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        automaton: Automaton,
+        vocab: Vocab,
+        rows: SharedRows | None = None,
+        lock: threading.RLock | None = None,
+        is_checked: bool = False,
+    ) -> None:
         self.name = name
         self.vocab = vocab
         self.rows = SharedRows(vocab.n_words) if rows is None else rows
         self._automaton = automaton
         self._after: OrderedDict[bytes, Grammar] = OrderedDict()
+        self._renewed: weakref.ref[Grammar] | None = None
         self._lock = threading.Lock()
-        self.index = Index(automaton, vocab, self.rows)
+        self.index = Index(automaton, vocab, self.rows, lock)
         self.compressed = Compressed(self.index.table)
         self.eos_row = self.rows.add(vocab.eos_row)
-        self.index.check(name)
+        if not is_checked:
+            self.index.check(name)
 
     def matcher(self) -> AutomatonMatcher:
         """A `Matcher` at the beginning of the text; it belongs to one thread."""
@@ -53,12 +65,26 @@ class Grammar:
         with self._lock:
             found = self._after.get(prefix)
             if found is None:
-                found = Grammar(self.name, Prefixed(_text_of(prefix), self._automaton), self.vocab, self.rows)
+                automaton, lock = Prefixed(_text_of(prefix), self._automaton), self.index.table.lock
+                found = Grammar(self.name, automaton, self.vocab, self.rows, lock)
                 self._after[prefix] = found
                 if len(self._after) > _MAX_PREFIXES:
                     self._after.popitem(last=False)
             self._after.move_to_end(prefix)
             return found
+
+    def renewed(self) -> tuple[Grammar, bool]:
+        """The same constraint for texts that go on when this one has no room for more states, and whether it has none.
+
+        Shared by those that ask while one of them still uses it, so it may have its own by now.
+        """
+        with self._lock:
+            found = self._renewed() if self._renewed is not None else None
+            if found is None:
+                found = Grammar(self.name, self._automaton.renewed(), self.vocab, is_checked=True)
+                self._renewed = weakref.ref(found)
+                return found, True
+            return found, False
 
 
 def compile_regex(pattern: str, vocab: Vocab, rows: SharedRows | None = None) -> Grammar:

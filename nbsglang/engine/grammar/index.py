@@ -7,6 +7,8 @@ Not here: how a text's state is kept (`automatic.py`), where tokens lead (`moves
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from nbsglang.engine.grammar.live import Liveness
@@ -24,12 +26,19 @@ from nbsglang.errors import ConstraintError
 class Index:
     """The masks of one automaton for one vocabulary, made when they are first asked for and shared by all matchers.
 
-    Any thread may use it: what is there already costs no lock. `rows` may be shared by several constraints.
+    Any thread may use it: what is there already costs no lock. `rows` may be shared by several constraints, `lock` is
+    shared by those of one automaton.
     """
 
-    def __init__(self, automaton: Automaton, vocab: Vocab, rows: SharedRows | None = None) -> None:
+    def __init__(
+        self,
+        automaton: Automaton,
+        vocab: Vocab,
+        rows: SharedRows | None = None,
+        lock: threading.RLock | None = None,
+    ) -> None:
         self.vocab = vocab
-        self.table = Table(automaton)
+        self.table = Table(automaton, lock)
         self.rows = SharedRows(vocab.n_words) if rows is None else rows
         self.start: State = (self.table.start, b"")
         self._lock = self.table.lock

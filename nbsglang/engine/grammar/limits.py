@@ -16,9 +16,9 @@ from nbsglang.errors import ConstraintError
 class Limits:
     """What one constraint may cost.
 
-    `positions`: its characters, each as often as its repeats can ask for it. `states`: of its automaton, over its whole
-    life. `work`: steps of one call, of which a hundred thousand take about a quarter of a second. `memory`: bytes of
-    its states and rows. `depth`: repeats, choices and lookarounds (these count three times) inside each other.
+    `positions`: its characters, each as often as its repeats can ask for it. `states`: of its automaton, as far as they
+    are kept at once. `work`: steps of one call, of which a hundred thousand take about a quarter of a second. `memory`:
+    bytes of its states and rows. `depth`: repeats, choices and lookarounds (these count three times) inside each other.
     """
 
     positions: int = 50_000
@@ -26,6 +26,10 @@ class Limits:
     work: int = 100_000
     memory: int = 64 << 20
     depth: int = 150
+
+
+class OutgrownError(ConstraintError):
+    """What has been met of an automaton is all that may be kept; made anew it can go on from any one text."""
 
 
 class Meter:

@@ -5,6 +5,8 @@ Not here: the automaton itself.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +20,7 @@ class Prefixed:
     """
 
     def __init__(self, prefix: str, inner: Automaton) -> None:
-        self._inner = inner
+        self._prefix, self._inner = prefix, inner
         points = sorted(set(map(ord, prefix)))
         self._before: npt.NDArray[np.uint16] = inner.class_of[points]  # the inner classes of these characters
         self.n_classes = inner.n_classes + len(points)
@@ -41,3 +43,18 @@ class Prefixed:
     def accepts(self, state: int) -> bool:
         """See `Automaton.accepts`."""
         return state >= len(self._path) and self._inner.accepts(state - len(self._path))
+
+    def renewed(self) -> Prefixed:
+        """See `Automaton.renewed`."""
+        return Prefixed(self._prefix, self._inner.renewed())
+
+    def key(self, state: int) -> tuple[int, Hashable]:
+        """See `Automaton.key`."""
+        n_path = len(self._path)
+        return (state, None) if state < n_path else (n_path, self._inner.key(state - n_path))
+
+    def state_of(self, key: Hashable) -> int:
+        """See `Automaton.state_of`."""
+        assert isinstance(key, tuple)
+        at: int = key[0]
+        return at if at < len(self._path) else at + self._inner.state_of(key[1])

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from nbsglang.engine.grammar.limits import OutgrownError
 from nbsglang.engine.grammar.matcher import MaskRow
-from nbsglang.errors import ConstraintError
 
 MAX_BYTES = 256 << 20  # of all masks of one array
 
@@ -57,7 +57,7 @@ class SharedRows:
 
     def _grow(self) -> None:
         if 2 * self.array.nbytes > MAX_BYTES:
-            raise ConstraintError(
+            raise OutgrownError(
                 f"this constraint has more than {len(self.array)} different masks; split it into shorter ones"
             )
         larger = np.concatenate([self.array, np.zeros_like(self.array)])

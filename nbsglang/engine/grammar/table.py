@@ -8,6 +8,7 @@ Not here: how an automaton is made, what its classes hold (`partition.py`), toke
 from __future__ import annotations
 
 import threading
+from collections.abc import Hashable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -48,6 +49,18 @@ class Automaton(Protocol):
         """The text so far is a full match."""
         ...
 
+    def renewed(self) -> Automaton:
+        """The same automaton, without the states that were met if there is a limit to them. Safe from any thread."""
+        ...
+
+    def key(self, state: int) -> Hashable:
+        """What a state is, as a value that renewed automata know too."""
+        ...
+
+    def state_of(self, key: Hashable) -> int:
+        """The state with this key. Raises OutgrownError when there would be too many."""
+        ...
+
 
 @runtime_checkable
 class KnowsRuns(Protocol):
@@ -62,13 +75,14 @@ class KnowsRuns(Protocol):
 class Table:
     """The rows of an automaton's states, as one array for many steps at once and as lists for single ones.
 
-    Any thread may use it. The automaton is asked under `lock`; what was met before costs no lock.
+    Any thread may use it. The automaton is asked under `lock`, which tables of one automaton share; what was met before
+    costs no lock.
     """
 
-    def __init__(self, automaton: Automaton) -> None:
+    def __init__(self, automaton: Automaton, lock: threading.RLock | None = None) -> None:
         self.n_classes = automaton.n_classes
         self.start = automaton.start
-        self.lock = threading.RLock()
+        self.lock = threading.RLock() if lock is None else lock
         runs = automaton.class_runs if isinstance(automaton, KnowsRuns) else runs_of(automaton.class_of)
         self.classes = Classes(*runs, self.n_classes)
         self._automaton = automaton
@@ -77,6 +91,16 @@ class Table:
         self._rows: dict[int, memoryview[int]] = {}
         self._accepts: dict[int, bool] = {}
         self._few: dict[int, list[tuple[int, int]] | None] = {}
+
+    def key(self, state: int) -> Hashable:
+        """See `Automaton.key`."""
+        with self.lock:
+            return self._automaton.key(state)
+
+    def state_of(self, key: Hashable) -> int:
+        """See `Automaton.state_of`."""
+        with self.lock:
+            return self._automaton.state_of(key)
 
     def accepts(self, state: int) -> bool:
         """The text so far is a full match."""
