@@ -21,7 +21,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet --constraint con
 TORCH := $(shell grep '^torch==' constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup model demo lab test lint types bench bench-grammar clean
+.PHONY: help setup model demo lab test test-lab lint types bench bench-grammar clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -67,6 +67,10 @@ lab: $(VENV)/.lab
 test: $(VENV)/.dev
 	-@$(PY) -m nbsglang.engine.fetch
 	@$(PY) -m pytest $(PYTEST_ARGS)
+
+# The live views in a real JupyterLab; needs Chromium and Node.js. `make test` leaves it out: it takes a minute.
+test-lab: $(VENV)/.dev $(VENV)/.lab
+	@$(PY) -m pytest --override-ini addopts= tests/browser $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
 	@$(PY) -m ruff check .
