@@ -1,5 +1,4 @@
-// The radix tree view: css, and create(root, store, options), which gives {update(changes), destroy()}.
-// options.export_html: a function that saves one HTML file that replays, if the host has one.
+// The radix tree view: css, and create(root, store), which gives {update(changes), destroy()}.
 // Not here: the pieces, each in its file beside this one.
 
 import { explain } from "../../explain.js";
@@ -27,14 +26,13 @@ export { css } from "./css.js";
 
 const MAX_REQUESTS = 200; // in the list
 
-export function create(root, store, options = {}) {
-  return new TreeView(root, store, options);
+export function create(root, store) {
+  return new TreeView(root, store);
 }
 
 class TreeView {
-  constructor(root, store, options) {
+  constructor(root, store) {
     this.store = store;
-    this.options = options;
     this.prefix = `t${Math.random().toString(36).slice(2, 8)}-`; // ids are the page's, and there may be many views
     this.hits = new Hits();
     this.acts = new Acts(this);
@@ -50,7 +48,6 @@ class TreeView {
   _make(root) {
     const { store, prefix } = this;
     const doc = root.ownerDocument;
-    this.formats = this.options.export_html ? [...FORMATS, ["HTML", "Save as one HTML file that replays"]] : FORMATS;
     this.bar = create_bar(doc, {
       search: (text) => this.acts.look_for(text),
       found: (n) => this.acts.go_found(n),
@@ -60,7 +57,7 @@ class TreeView {
       marks: () => store.set({ tree_step: !store.settings.tree_step }),
       zoom: (factor) => this.acts.zoom(factor),
       save: (format) => this._save(format),
-    }, this.formats);
+    }, FORMATS);
     this.stage = create_stage(doc, prefix, "Radix tree of the KV cache");
     this.detail = create_detail(doc, {
       close: () => this.acts.close(),
@@ -189,7 +186,6 @@ class TreeView {
   }
 
   async _save(format) {
-    if (format === "HTML") return this.options.export_html();
     try {
       await save(this.element, this.prefix, { view: this.store.view, marks: this.marks, picture: this.picture }, format);
     } catch (error) {
