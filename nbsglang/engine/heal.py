@@ -51,7 +51,7 @@ class Healer:
                 break
             data = own + data
             rests.append(data)
-            if next(self._spellings.longer(data), None) is not None and _is_text(data):
+            if len(self._spellings.longer(data)) and _is_text(data):
                 best = n
         if not best:
             return End()

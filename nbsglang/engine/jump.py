@@ -1,8 +1,8 @@
 """Jump-forward decoding: text that a constraint forces becomes tokens without a forward pass for each of them.
 
-The forced text is spelled as the tokenizer itself would spell it: it is encoded together with the text before it, and
-that must begin with the tokens that are there already. Tokens at its end that a longer token could still absorb, by
-what may follow, are left to the model.
+The forced text is spelled as the tokenizer itself would spell it: it is encoded together with the text before it, where
+that has a token that begins with the forced text. How the model has spelled the text before it makes no difference.
+Tokens at its end that a longer token could still absorb, by what may follow, are left to the model.
 
 Not here: what is forced (the matchers), appending the tokens (`commit.py`). Source: the SGLang paper, section 4.
 """
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 
-from nbsglang.engine.grammar.matcher import MaskRow, Matcher
+from nbsglang.engine.grammar.matcher import Matcher
 from nbsglang.engine.request import Request
 from nbsglang.engine.spellings import Spellings
 from nbsglang.engine.tokenizer import Tokenizer
@@ -39,17 +40,19 @@ class Jumper:
         return ids[: self._n_settled(request.matcher, ids)]
 
     def _spelled(self, before: Sequence[int], forced: str) -> list[int]:
-        """The tokenizer's own tokens of the forced text after the tokens before it."""
+        """The tokenizer's own tokens of the forced text, where it sets one apart from the text before it."""
         for n in dict.fromkeys(min(n, len(before)) for n in _CONTEXTS):
-            context = list(before[len(before) - n :])
-            data = b"".join(map(self._tokenizer.token_bytes, context))
+            data = b"".join(map(self._tokenizer.token_bytes, before[len(before) - n :]))
             try:
                 text = data.decode()
             except UnicodeDecodeError:  # it begins or ends within a character
                 continue
             ids = self._tokenizer.encode(text + forced, first=False)
-            if ids[:n] == context and self._tokenizer.decode(ids[n:]) == forced:
-                return ids[n:]
+            ends = list(accumulate((len(self._tokenizer.token_bytes(token)) for token in ids), initial=0))
+            if len(data) in ends:
+                own = ids[ends.index(len(data)) :]
+                if self._tokenizer.decode(own) == forced:
+                    return own
         return []
 
     def _n_settled(self, matcher: Matcher, ids: Sequence[int]) -> int:
@@ -69,12 +72,11 @@ class Jumper:
 
     def _absorbs(self, rest: bytes, matcher: Matcher) -> bool:
         """Whether a token that may come next begins with `rest` and goes on."""
-        mask: MaskRow | None = None
-        for token in self._spellings.longer(rest):
-            mask = matcher.mask() if mask is None else mask
-            if mask[token >> 5] >> (token & 31) & 1:
-                return True
-        return False
+        tokens = self._spellings.longer(rest)
+        if not len(tokens):
+            return False
+        words = matcher.mask()[tokens >> 5]
+        return bool((words >> (tokens & 31) & 1).any())
 
     @cached_property
     def _spellings(self) -> Spellings:

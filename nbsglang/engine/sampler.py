@@ -113,9 +113,10 @@ def _ban(logits: torch.Tensor, places: npt.NDArray[np.int64]) -> None:
     """Keep out the tokens at `places` (rows, ids), unless a constraint lets nothing else follow."""
     rows, tokens = to_device(places, logits.device)
     kept = logits[rows, tokens]
-    logits[rows, tokens] = _NEVER
+    never = torch.full_like(kept, _NEVER)  # a number would be copied from the host, which waits for that
+    logits[rows, tokens] = never
     is_last = logits.amax(-1) == _NEVER
-    logits[rows, tokens] = torch.where(is_last[rows], kept, _NEVER)
+    logits[rows, tokens] = torch.where(is_last[rows], kept, never)
 
 
 def _penalise(row: torch.Tensor, request: Request) -> None:

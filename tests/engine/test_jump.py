@@ -245,6 +245,7 @@ class FakeTokenizer:
         ("(a|b)cc", [2], []),  # "bcc" is spelled "bc", "c"
         ("(a|c)a", [3], [1]),
         ("abc(c|a)?", [], [6]),
+        ("[ab]{2}a[ac]", [1, 2], [1]),  # however "ab" was spelled
     ],
 )
 def test_what_a_longer_token_could_absorb_is_left_to_the_model(pattern, before, expected):
@@ -255,3 +256,21 @@ def test_what_a_longer_token_could_absorb_is_left_to_the_model(pattern, before, 
         assert made.accept(token)
         request.append(token)
     assert Jumper(tokenizer).tokens(request) == expected
+
+
+def test_the_spelling_of_what_went_before_costs_no_second_try():
+    class Counting(FakeTokenizer):
+        n = 0
+
+        def encode(self, text: str, first: bool = True) -> list[int]:
+            self.n += 1
+            return super().encode(text, first)
+
+    tokenizer = Counting()
+    made = Constraints(tokenizer.table, (), (0,)).compile(Constraint("regex", "[ab]{6}a[ac]"))
+    request = Request(0, "c", np.array([1], np.int32), 1, 0, 50, SamplingParams(), 0, matcher=made)
+    for token in [1, 2] * 3:  # the tokenizer itself spells it in three tokens
+        assert made.accept(token)
+        request.append(token)
+    assert Jumper(tokenizer).tokens(request) == [1]
+    assert tokenizer.n == 1
