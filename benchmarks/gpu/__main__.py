@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except Unavailable as why:
             print(f"skipped: {why}")
             return 3
-        print(f"{options.engine}: {opened.start_up_s:.2f} s from constructor to first token", flush=True)
+        print(f"{options.engine}: first token {opened.start_up_s:.2f} s after the constructor", flush=True)
+        print(f"prepared in {opened.prepare_s:.2f} s more", flush=True)
         try:
             workloads = _all(opened, options, shape.vocab)
         finally:
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{report.table(workloads, comparable)}")
     if options.out:
         facts = report.environment(_title(options), options.device, options.commit)
-        starts = {"build_s": round(opened.build_s, 2), "start_up_s": round(opened.start_up_s, 2)}
+        starts = {name: round(getattr(opened, name), 2) for name in ("build_s", "start_up_s", "prepare_s")}
         _write(options.out, {**facts, "model": options.model, "scale": options.scale, **starts, "workloads": workloads})
         if comparable:
             options.out.with_suffix(".svg").write_text(report.picture(workloads))

@@ -29,11 +29,15 @@ class Unavailable(Exception):
 
 
 class Opened(NamedTuple):
-    """A player that has answered once. `start_up_s`: from the engine's constructor to its first token."""
+    """A player that has answered once. `start_up_s`: from the engine's constructor to its first token.
+
+    After that ours captures steps in `prepare_s`, as it does for a user who is thinking; the others do so at the start.
+    """
 
     player: Player
     build_s: float  # the module with its random weights, where that is not the engine's own work
     start_up_s: float
+    prepare_s: float = 0.0
 
 
 def open_player(
@@ -63,7 +67,10 @@ def open_player(
     engine = open_engine(module, tokenizer or alphabet(shape.vocab), **options)
     adapter = Ours(engine)
     player: Player = Coroutines(adapter, loop) if name == "ours" else Language(engine)
-    return _first_token(player, adapter, loop, built - start, built)
+    opened = _first_token(player, adapter, loop, built - start, built)
+    began = time.perf_counter()
+    engine.prepare()
+    return opened._replace(prepare_s=time.perf_counter() - began)
 
 
 async def _peer(name: str, folder: Path, options: Mapping[str, Any]) -> Adapter:

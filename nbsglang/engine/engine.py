@@ -326,6 +326,16 @@ class Engine:
         self.log.emit(self.source, graph)
         return graph
 
+    def prepare(self) -> int:
+        """Capture now all that is else captured while the engine is idle, or when steps lack it: see `graphs`.
+
+        Some seconds on a large GPU after the first step, nothing elsewhere. Returns how many sizes of steps there were.
+        """
+        n = 0
+        while self._ask(_do_chore):
+            n += 1
+        return n
+
     def flush_cache(self) -> int:
         """Empty the KV cache and wait. Returns the number of freed tokens."""
         return self._ask(lambda core: core.flush("asked"))
@@ -381,6 +391,14 @@ def _submit(requests: Sequence[Request], core: Core) -> None:
 def _abort(requests: Sequence[Request], core: Core) -> None:
     for request in requests:
         core.abort(request)
+
+
+def _do_chore(core: Core) -> bool:
+    """Whether there was one."""
+    had_one = core.model.has_chores
+    if had_one:
+        core.model.do_chore()
+    return had_one
 
 
 def _stats(core: Core) -> dict[str, float]:

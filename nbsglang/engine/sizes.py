@@ -6,6 +6,7 @@ Not here: what the user sets (`config.py`).
 from __future__ import annotations
 
 import sys
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +20,8 @@ from nbsglang.engine.scheduler import Limits
 from nbsglang.errors import UsageError
 
 _CPU_STEP_S = 0.8  # aim of a prefill step on a CPU: shorter ones read the weights more often
-_GPU_STEP_S = 0.052  # the same on a GPU: who is decoding waits as long for a token, and 60 ms are felt
+_GPU_STEP_S = 0.055  # the most on a GPU: who is decoding waits as long for a token, and 60 ms are felt
+_GPU_RECENT = 8  # steps, about as many as a long prompt takes, of which the last read the most
 _GPU_TILE = 256  # rows: a large product takes as long for one more as for so many
 _CPU_CHUNKS, _GPU_CHUNKS = (16, 1024), (256, 8192)  # tokens, least and most
 _CPU_POOL_BYTES = 2 << 30
@@ -86,19 +88,24 @@ class Pace:
     """How many prompt tokens a step computes, so that it takes about `aim_s` seconds.
 
     It follows the steps that went before: a measurement at loading would take a machine that is busy at that moment
-    for a slow one, and small chunks cost throughput. Tokens do not depend on it.
+    for a slow one, and small chunks cost throughput. Of the last `recent` ones the second slowest counts: steps differ
+    by the contexts that they read, and the slowest may have been slow for another reason. Tokens do not depend on it.
     """
 
-    def __init__(self, chunk_tokens: int, aim_s: float, chunks: tuple[int, int], tile: int = 1) -> None:
+    def __init__(
+        self, chunk_tokens: int, aim_s: float, chunks: tuple[int, int], tile: int = 1, recent: int = 1
+    ) -> None:
         self.chunk_tokens = chunk_tokens
         self._aim_s = aim_s
         self._least, self._most = chunks
         self._tile = tile
+        self._costs: deque[float] = deque(maxlen=recent)  # seconds a row
 
     def observe(self, n_rows: int, seconds: float) -> int:
         """After a step of `n_rows` tokens: the chunk of the next. Steps far below the chunk tell nothing."""
         if n_rows > self.chunk_tokens - self._tile:  # which rows were left out to fill whole tiles
-            wanted = n_rows * self._aim_s / seconds
+            self._costs.append(seconds / n_rows)
+            wanted = self._aim_s / sorted(self._costs)[-2:][0]
             at_once = min(max(wanted, self.chunk_tokens / 2), self.chunk_tokens * 2)  # one odd step moves it little
             self.chunk_tokens = int(min(max(at_once, self._least), self._most))
         return self.chunk_tokens
@@ -110,4 +117,4 @@ def pace(config: Config, device: torch.device, chunk_tokens: int) -> Pace | None
         return None
     if device.type == "cpu":
         return Pace(chunk_tokens, _CPU_STEP_S, _CPU_CHUNKS)
-    return Pace(chunk_tokens, _GPU_STEP_S, _GPU_CHUNKS, _GPU_TILE)
+    return Pace(chunk_tokens, _GPU_STEP_S, _GPU_CHUNKS, _GPU_TILE, _GPU_RECENT)

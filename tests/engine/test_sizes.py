@@ -57,3 +57,16 @@ def test_steps_that_left_rows_out_to_fill_tiles_still_tell():
     chunks = Pace(1000, 1.0, (100, 5000), tile=256)
     assert chunks.observe(744, 0.1) == 1000
     assert chunks.observe(768, 0.384) == 2000
+
+
+def test_of_several_steps_the_second_slowest_counts():
+    """Steps differ by the contexts that they read; one that was slow for another reason is not followed."""
+    chunks = Pace(1000, 1.0, (100, 5000), recent=4)
+    for cost in (0.5, 0.6, 0.9, 1.0):
+        chunks.observe(chunks.chunk_tokens, cost * chunks.chunk_tokens / 1000)
+    assert chunks.chunk_tokens == int(1000 / 0.9)
+    chunks.observe(chunks.chunk_tokens, 9.0 * chunks.chunk_tokens / 1000)  # a hiccup
+    assert chunks.chunk_tokens == int(1000 / 1.0)
+    for _ in range(4):
+        chunks.observe(chunks.chunk_tokens, 0.5 * chunks.chunk_tokens / 1000)
+    assert chunks.chunk_tokens == 2000
