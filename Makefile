@@ -38,6 +38,11 @@ $(VENV)/.dev: $(VENV)/.base
 	$(PIP) --editable ".[dev]"
 	@touch $@
 
+# Older versions of ipykernel, beside the installed one, to be tried in a browser.
+$(VENV)/.kernels: $(VENV)/.dev tests/browser/kernels.py
+	@$(PY) -m tests.browser.kernels
+	@touch $@
+
 $(VENV)/.lab: $(VENV)/.base
 	$(PIP) --editable ".[lab]"
 	@touch $@
@@ -64,13 +69,14 @@ lab: $(VENV)/.lab
 	@$(PY) -m jupyterlab notebooks $(LAB_ARGS)
 
 # Without the model, tests that need it say so (and fail in CI): not a reason to run none.
-test: $(VENV)/.dev
+# Without a browser it skips what needs one, and says so (and fails in CI).
+test: $(VENV)/.kernels
 	-@$(PY) -m nbsglang.engine.fetch
 	@$(PY) -m pytest $(PYTEST_ARGS)
 
-# The live views in a real JupyterLab; needs Chromium and Node.js. `make test` leaves it out: it takes a minute.
-test-lab: $(VENV)/.dev $(VENV)/.lab
-	@$(PY) -m pytest --override-ini addopts= tests/browser $(PYTEST_ARGS)
+# Of the tests, the live views in a real JupyterLab and Notebook 7; they need Chromium and Node.js.
+test-lab: $(VENV)/.kernels
+	@$(PY) -m pytest tests/browser $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
 	@$(PY) -m ruff check .

@@ -23,12 +23,17 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _TIMEOUT_S = 300
 
 
+def node_program() -> str:
+    """The path of Node.js."""
+    found = shutil.which("node")
+    if found is None:
+        _missing("needs Node.js")
+    return found
+
+
 def node(*arguments: str, folder: Path = WEB) -> subprocess.CompletedProcess[str]:
     """Run Node.js in a folder; what takes too long is ended with all that it has started."""
-    program = shutil.which("node")
-    if program is None:
-        _missing("needs Node.js")
-    command = [program, *arguments]
+    command = [node_program(), *arguments]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
         try:
