@@ -24,6 +24,22 @@ class Text(NamedTuple):
     special: bool = False
 
 
+class Token(int):
+    """An id with what a constraint had to say. As a number it is the id.
+
+    `jumped`: there was no choice, so it was taken without a pass of its own. `removed`: see `Completion`.
+    """
+
+    removed: float | None
+    jumped: bool
+
+    def __new__(cls, id_: int, removed: float | None = None, jumped: bool = False) -> Token:
+        """Of a token that was drawn freely by default."""
+        made = super().__new__(cls, id_)
+        made.removed, made.jumped = removed, jumped
+        return made
+
+
 class Generated(NamedTuple):
     """Text that the model wrote, with its token ids, which are never encoded again.
 
@@ -186,10 +202,11 @@ FinishReason = Literal["stop", "length", "constraint", "prefix"]
 class Completion:
     """One generated text. `ids` decode to `over` and the `text` without its last `len(tail)` characters.
 
-    `tail` is not empty only where a stop string cut the text inside a token. `matched` is what ended
-    the text: the stop string, the text that matched a stop regex, or the stop token's id. `over` is the end of the
-    prompt that was healed. `removed` has for each generated token the probability that the constraint took away from
-    the others, of the model's own distribution: from 0 to 1, None where there was no choice, or no constraint.
+    The ids are `Token`s where a constraint had a say. `tail` is not empty only where a stop string cut the text inside
+    a token. `matched` is what ended the text: the stop string, the text that matched a stop regex, or the stop token's
+    id. `over` is the end of the prompt that was healed. `removed` has for each generated token the probability that the
+    constraint took away from the others, of the model's own distribution: from 0 to 1, None where there was no choice,
+    or no constraint.
     """
 
     text: str

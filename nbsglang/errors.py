@@ -5,6 +5,7 @@ Not here: assertions on our own invariants, which stay `AssertionError`.
     NbsglangError
     ├── UsageError            the program asks for something that makes no sense (also a ValueError)
     │   ├── ConstraintError   a regex, schema or grammar that cannot be used
+    │   │   └── TextRefused   a text that it does not allow: says where
     │   └── CellError         a cell cannot be compiled: names the line and the column
     ├── ProgramError          a call of a program failed: names the line, the stream and the call
     │   └── JoinError         one or more branches of a fork failed; `.errors` is aligned with them
@@ -36,6 +37,15 @@ class UsageError(NbsglangError, ValueError):
 
 class ConstraintError(UsageError):
     """A regex, schema or grammar cannot be used: it does not compile, or nothing can match it."""
+
+
+class TextRefused(ConstraintError):
+    """A constraint does not allow a text that was given; `start` and `end` (characters of it) say from where on."""
+
+    def __init__(self, message: str, start: int, end: int) -> None:
+        super().__init__(message)
+        self.start = start
+        self.end = end
 
 
 class CellError(UsageError):

@@ -125,8 +125,21 @@ class Logprobs(NamedTuple):
     logprobs: tuple[float, ...]
 
 
+class TopLogprobs(NamedTuple):
+    """The likeliest tokens of a step, for requests that asked for them: ids and, aligned, their log probabilities.
+
+    They are of the model's own distribution, before the mask; `allowed` says which of them the request's constraint
+    lets come. They belong where the tokens stand that these requests receive next.
+    """
+
+    requests: tuple[int, ...]
+    ids: tuple[TokenIds, ...]
+    logprobs: tuple[tuple[float, ...], ...]
+    allowed: tuple[tuple[bool, ...], ...]
+
+
 class TokenTexts(NamedTuple):
-    """The texts of token ids that this log has not named before."""
+    """The texts of token ids that this log has not named before, or so long ago that it may soon forget them."""
 
     ids: TokenIds
     texts: tuple[str, ...]
@@ -303,6 +316,23 @@ class CallEnded(NamedTuple):
     error: str
 
 
+class Scored(NamedTuple):
+    """What a select has found about its choices: the likeliest of `n_choices` with their scores and probabilities.
+
+    All three are aligned, the likeliest first. `scores` are natural logs, as the select's method compares them, and
+    `shares` the probabilities that follow. `chosen` is the index of the choice that was taken. A long choice has lost
+    its middle.
+    """
+
+    stream: Word
+    call_id: Word
+    choices: tuple[str, ...]
+    scores: tuple[float, ...]
+    shares: tuple[float, ...]
+    chosen: int
+    n_choices: int
+
+
 class VariableSet(NamedTuple):
     """The stream has a value for `name`, as text."""
 
@@ -322,6 +352,7 @@ Body = (
     | Healed
     | Masked
     | Logprobs
+    | TopLogprobs
     | TokenTexts
     | Preempted
     | Finished
@@ -342,6 +373,7 @@ Body = (
     | StreamRole
     | CallBegan
     | CallEnded
+    | Scored
     | VariableSet
 )
 KINDS: dict[str, type[Body]] = {kind.__name__: kind for kind in Body.__args__}
@@ -358,6 +390,10 @@ class Event(NamedTuple):
 
 _Row = tuple[int, int, str, str, tuple[Any, ...]]  # an Event, its body as kind and fields
 _BEFORE_ALL: _Row = (0, 0, "", "", ())
+
+
+class _OtherVersion(ValueError):
+    """A line has the form of an event, but no such event is known."""
 
 
 class EventLog:
@@ -383,6 +419,11 @@ class EventLog:
                 if not self._rows or self._rows[-1] is last:
                     self._rows.append(row)
                     return row[0]
+
+    @property
+    def capacity(self) -> int:
+        """How many events stay."""
+        return self._rows.maxlen or 1
 
     @property
     def seq(self) -> int:
@@ -434,6 +475,9 @@ class EventLog:
             for number, line in enumerate(file, 1):
                 try:
                     log._rows.append(_from_json(line.decode(), log.seq))
+                except _OtherVersion as error:
+                    said = "is not an event that this version of nbsglang knows; a later or an earlier one may have"
+                    raise UsageError(f"{path}, line {number} {said} written it: {error}") from None
                 except (ValueError, OverflowError, RecursionError) as error:
                     raise UsageError(f"{path}, line {number} is not an event of nbsglang: {error}") from None
         return log
@@ -455,10 +499,10 @@ def _from_json(line: str, before: int) -> _Row:
     if seq <= before:
         raise ValueError(f"its seq {seq} is not above {before}")
     if kind not in KINDS:
-        raise ValueError(f"there is no kind {kind[:40]!r}")
+        raise _OtherVersion(f"there is no kind {kind[:40]!r}")
     types = _types(kind)
     if fields.keys() != types.keys():
-        raise ValueError(f"the fields of {kind} are {', '.join(types)}")
+        raise _OtherVersion(f"the fields of {kind} are {', '.join(types)}")
     return seq, t_ns, source, kind, tuple(_checked(fields[name], wanted, name) for name, wanted in types.items())
 
 

@@ -14,7 +14,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from IPython.core.magic_arguments import argument, magic_arguments
 from traitlets import Bool, Float, Integer, TraitError, Unicode, validate
 
-from nbsglang.notebook import completion, handles
+from nbsglang.notebook import answers, completion, handles
 from nbsglang.notebook.flags import CACHE_MODES, parse_cell_line, views_of
 from nbsglang.notebook.runner import run_cell
 from nbsglang.notebook.state import State, state_of
@@ -139,6 +139,7 @@ def load(shell: InteractiveShell) -> None:
     state.undo.append(partial(shell.events.unregister, "pre_run_cell", remember))
     state.undo.append(completion.install(state, SglMagics.sgl.parser))
     state.undo.append(handles.install(shell))
+    state.undo.append(answers.install(shell))
 
 
 def unload(shell: InteractiveShell) -> None:

@@ -23,7 +23,7 @@ from nbsglang.viz.fold import fold
 # Said again here, so that a change of the kinds alone cannot weaken what redact promises.
 STAYS = {"call_id", "stream", "parent", "kind", "reason", "how", "device", "dtype", "Ready.name", "Control.what",
          "Constrained.by"}  # fmt: skip
-TOKEN_IDS = {"NodeAdded.tokens", "NodeExtended.tokens", "Tokens.ids", "Jumped.ids", "TokenTexts.ids"}
+TOKEN_IDS = {"NodeAdded.tokens", "NodeExtended.tokens", "Tokens.ids", "Jumped.ids", "TokenTexts.ids", "TopLogprobs.ids"}
 SECRET, SECRET_ID = "a secret: ", 7_000_000_000  # nothing else that is drawn contains it, or is as large
 INTS, TEXTS = st.integers(-(2**31), 2**31), st.text(max_size=8)
 
@@ -220,7 +220,7 @@ def test_redact_keeps_the_shape_of_the_tree(tmp_path: Path) -> None:
     log.save(tmp_path / "log.jsonl", redact=True)
     view = fold(EventLog.load(tmp_path / "log.jsonl").since())
     assert view.tree_as_tuples() == ((1, 0, (0, 0), 0, 3), (2, 1, (0,), 1, 3))
-    assert view.streams["s"].parts == [("value", "", "", "")]
+    assert view.streams["s"].parts == [("value", "", "", "", ())]
 
 
 # ------------------------------------------------------------------------------- files from somebody else
@@ -317,3 +317,22 @@ def test_kinds_hold_only_what_can_be_checked(kind: str) -> None:
     for name, wanted in get_type_hints(KINDS[kind], include_extras=True).items():
         _values(get_type_hints(KINDS[kind])[name], TEXTS, INTS)
         assert get_origin(wanted) is not Annotated or get_args(wanted)[0] in (str, tuple[int, ...])
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('[1, 5, "e", "Teleported", {"to": "there"}]', "there is no kind 'Teleported'"),
+        (
+            '[1, 5, "e", "Control", {"what": "flush", "detail": "", "mood": "good"}]',
+            "the fields of Control are what, detail",
+        ),
+    ],
+)
+def test_a_log_of_another_version_is_called_that(tmp_path: Path, line: str, why: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(line + "\n")
+    with pytest.raises(UsageError) as caught:
+        EventLog.load(path)
+    assert "line 1 is not an event that this version of nbsglang knows; a later or" in str(caught.value)
+    assert str(caught.value).endswith(f"written it: {why}")

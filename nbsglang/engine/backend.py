@@ -21,6 +21,7 @@ from nbsglang.calls import (
     Inbox,
     Reply,
     ScoreCall,
+    Token,
     TokenLogprob,
     Usage,
 )
@@ -155,7 +156,7 @@ def _usage(entry: Entry) -> Usage:
         cached_tokens=n_cached,
         computed_tokens=n_prompt - n_cached,
         generated_tokens=sum(r.n_tokens - r.n_prompt for r in requests),
-        jumped_tokens=sum(r.n_jumped for r in requests),
+        jumped_tokens=sum(len(r.jumped) for r in requests),
         first_token_s=min(firsts) - entry.t_start if firsts else None,
         seconds=time.perf_counter() - entry.t_start,
     )
@@ -172,7 +173,7 @@ def _completion(request: Request, tokenizer: Tokenizer) -> Completion:
     with_logprobs = request.n_top is not None
     return Completion(
         text=request.text,
-        ids=ids,
+        ids=_marked(ids, request),
         tail=tail,
         finish_reason=request.finish_reason or "stop",
         matched=request.matched,
@@ -181,6 +182,14 @@ def _completion(request: Request, tokenizer: Tokenizer) -> Completion:
         over=over,
         removed=tuple([*request.removed, *[None] * len(ids)][: len(ids)]) if request.removed else None,
     )
+
+
+def _marked(ids: tuple[int, ...], request: Request) -> tuple[int, ...]:
+    """The ids with what the request's constraint had to say of each."""
+    if not request.removed and not request.jumped:
+        return ids
+    removed = [*request.removed, *[None] * len(ids)]  # an end token that stays was not noted
+    return tuple(Token(token, removed[n], n in request.jumped) for n, token in enumerate(ids))
 
 
 def _covered(ids: Sequence[int], n_chars: int, tokenizer: Tokenizer) -> tuple[int, int]:

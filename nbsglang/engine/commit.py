@@ -14,12 +14,14 @@ import numpy as np
 
 from nbsglang.engine.draws import Sampled
 from nbsglang.engine.jump import Jumper
-from nbsglang.engine.request import Ints, Request
+from nbsglang.engine.names import TokenNames
+from nbsglang.engine.request import Request
 from nbsglang.engine.scheduler import Scheduler
 from nbsglang.engine.tokenizer import Tokenizer
+from nbsglang.engine.tops import top_logprobs
 from nbsglang.engine.totals import Totals
 from nbsglang.errors import BackendError, NbsglangError
-from nbsglang.events import Body, Finished, Healed, Jumped, Logprobs, Masked, Tokens, TokenTexts
+from nbsglang.events import Body, Finished, Healed, Jumped, Logprobs, Masked, Tokens
 
 
 class Output(NamedTuple):
@@ -35,22 +37,19 @@ class Commit:
     """Appends tokens to requests and ends those that are done."""
 
     def __init__(
-        self, scheduler: Scheduler, tokenizer: Tokenizer, n_vocab: int, totals: Totals, emit: Callable[[Body], object]
+        self,
+        scheduler: Scheduler,
+        tokenizer: Tokenizer,
+        names: TokenNames,
+        totals: Totals,
+        emit: Callable[[Body], object],
     ) -> None:
         self._scheduler = scheduler
         self._tokenizer = tokenizer
         self._totals = totals
         self._emit = emit
         self._jumper = Jumper(tokenizer)
-        self._named = np.zeros(max(n_vocab, tokenizer.n_vocab), bool)
-
-    def name_tokens(self, tokens: Ints) -> None:
-        """Log the text of each id once."""
-        new = tokens[~self._named[tokens]]
-        if len(new):
-            self._named[new] = True
-            ids = tuple(sorted(set(new.tolist())))
-            self._emit(TokenTexts(ids, tuple(self._tokenizer.token_text(i) for i in ids)))
+        self._names = names
 
     def take(self, requests: Sequence[Request], sampled: Sequence[Sampled], outputs: list[Output]) -> None:
         """Take a token for each row of a request that has not ended meanwhile.
@@ -61,7 +60,7 @@ class Commit:
         if not rows:
             return
         now = time.perf_counter()
-        self.name_tokens(np.array([token.id for _, token in rows], np.int32))
+        self._names.name(np.array([token.id for _, token in rows], np.int32))
         plain = [row for row in rows if not row[0].n_draft]
         self._log(plain)
         for request, token in rows:
@@ -86,6 +85,10 @@ class Commit:
             likely = [(r.id, token.logprob.logprob) for r, token in rows if token.logprob is not None]
             if likely:
                 self._emit(Logprobs(*zip(*likely, strict=True)))
+            if tops := [(r, token.top) for r, token in rows if token.top]:
+                body = top_logprobs(tops)
+                self._names.name(np.array([token for ids in body.ids for token in ids], np.int32))
+                self._emit(body)
             self._emit(Tokens(tuple(r.id for r, _ in rows), tuple((token.id,) for _, token in rows)))
             self._totals.generated_tokens += len(rows)
 
@@ -105,7 +108,7 @@ class Commit:
     def _confirm(self, request: Request, sampled: Sampled) -> Output | None:
         """The model chose the first of the drafts itself."""
         request.n_draft -= 1
-        request.n_jumped += 1
+        request.jumped.add(request.n_new - 1)
         self._log_jump(request, [sampled.id])
         return self._watch(request, sampled, jumps=False)  # the next row has a token yet
 
@@ -162,6 +165,7 @@ class Commit:
         taken, ended = [], None
         for token in tokens:
             request.append(token)
+            request.jumped.add(request.n_new - 1)
             taken.append(token)
             accepted = request.matcher.accept(token)
             assert accepted, f"the constraint forces token {token}, which it does not accept"
@@ -171,7 +175,6 @@ class Commit:
                 break
             text += more
         if taken:
-            request.n_jumped += len(taken)
             request.want_from = request.n_tokens - 1
             self._log_jump(request, taken)
         return text, ended
@@ -187,7 +190,7 @@ class Commit:
             request.n_draft += 1
 
     def _log_jump(self, request: Request, tokens: Sequence[int]) -> None:
-        self.name_tokens(np.array(tokens, np.int32))
+        self._names.name(np.array(tokens, np.int32))
         self._emit(Jumped(request.id, request.call_id, tuple(tokens)))
         self._totals.generated_tokens += len(tokens)
 

@@ -22,6 +22,7 @@ from nbsglang.engine.commit import Commit, Output, without_frames
 from nbsglang.engine.config import Config
 from nbsglang.engine.flight import Flight
 from nbsglang.engine.model import Fingerprint, Model
+from nbsglang.engine.names import TokenNames
 from nbsglang.engine.passes import Passes
 from nbsglang.engine.pool import KVPool
 from nbsglang.engine.radix import RadixTree
@@ -39,6 +40,7 @@ class Core:
     """Model, pool, tree and scheduler; `step` moves every running request on.
 
     With `ahead` a step is launched before the one before has landed; by default on devices that work by themselves.
+    `log_capacity` is how many events are kept of those that `emit` is given; 0: all.
     """
 
     def __init__(
@@ -51,15 +53,17 @@ class Core:
         emit: Callable[[Body], object],
         pace: Pace | None = None,
         ahead: bool | None = None,
+        log_capacity: int = 0,
     ) -> None:
         self.model = model
         self.totals = Totals()
-        self._steps = StepLog(self.totals, emit)
+        self._names = TokenNames(tokenizer, model.n_vocab, emit, log_capacity)
+        self._steps = StepLog(self.totals, self._names, emit)
         self.pool = KVPool(model.shapes, n_slots, model.dtype, model.device)
         self._passes = Passes(model, self.pool, limits.max_batch)
         self.tree = RadixTree(self._steps.tree)
         self.scheduler = Scheduler(self.tree, SlotList(n_slots), limits, config.policy, emit, config.caching)
-        self.commit = Commit(self.scheduler, tokenizer, model.n_vocab, self.totals, emit)
+        self.commit = Commit(self.scheduler, tokenizer, self._names, self.totals, emit)
         self._pace = pace
         self._emit = emit
         self._fingerprint: Fingerprint | None = model.fingerprint()
@@ -78,7 +82,7 @@ class Core:
         """Queue a request, unless it was aborted on its way here; what its constraint forces at once is taken."""
         if request.ended:
             return
-        self.commit.name_tokens(request.tokens)
+        self._names.name(request.tokens)
         self._emit(Queued(request.id, request.call_id, request.n_prompt))
         self.totals.requests += 1
         request.t_queued = time.perf_counter()

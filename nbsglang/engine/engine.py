@@ -13,7 +13,7 @@ import itertools
 import queue
 import uuid
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -38,6 +38,7 @@ from nbsglang.calls import (
     TokenLogprob,
     Usage,
 )
+from nbsglang.engine.allowed import Allowed
 from nbsglang.engine.backend import Desk
 from nbsglang.engine.commit import Output as StepOutput
 from nbsglang.engine.config import Config, Jump, Policy
@@ -45,6 +46,7 @@ from nbsglang.engine.core import Core
 from nbsglang.engine.inbox import Awaiting, Waiting
 from nbsglang.engine.intake import Intake
 from nbsglang.engine.load import load
+from nbsglang.engine.look import advance, compared, question, spelled, standing
 from nbsglang.engine.loop import Loop
 from nbsglang.engine.model import Model
 from nbsglang.engine.options import options, prompts
@@ -137,10 +139,11 @@ class Engine:
             n_slots = config.kv_tokens or pool_tokens(self._model, config.kv_memory)
             bounds = limits(config, self._model)
             paced = pace(config, self._model.device, bounds.chunk_tokens)
-            core = Core(self._model, words, n_slots, bounds, config, emit, paced)
+            core = Core(self._model, words, n_slots, bounds, config, emit, paced, log_capacity=self.log.capacity)
         except BaseException:
             self._model.release()
             raise
+        self._words = words
         self._renderer = Renderer(words)
         n_context, n_vocab = self._model.n_context, self._model.n_vocab
         self._intake = Intake(words, self._renderer, emit, n_vocab, n_context, n_slots, config)
@@ -234,12 +237,7 @@ class Engine:
         the calls.
         """
         calls, single = self._gen_calls(prompt, sampling)
-        replies: dict[str, Reply] = {}
-        inbox = Waiting()
-        with self._asking(calls, inbox, replies):
-            while len(replies) < len(calls):
-                _keep(inbox.get(), replies)
-        return _outputs(calls, replies, single)
+        return _outputs(calls, self._answers(calls), single)
 
     async def agenerate(
         self, prompt: str | Sequence[int] | Sequence[str] | Sequence[Sequence[int]], **sampling: Any
@@ -280,6 +278,15 @@ class Engine:
         each, single = prompts(prompt)
         return [self._gen_call(p, sampling, stream=False) for p in each], single
 
+    def _answers(self, calls: list[GenCall]) -> dict[str, Reply]:
+        """Submit the calls and wait for all replies."""
+        replies: dict[str, Reply] = {}
+        inbox = Waiting()
+        with self._asking(calls, inbox, replies):
+            while len(replies) < len(calls):
+                _keep(inbox.get(), replies)
+        return replies
+
     @contextmanager
     def _asking(self, calls: list[GenCall], inbox: Inbox, replies: dict[str, Reply]) -> Iterator[None]:
         """Submit the calls; those that have no reply at the end are cancelled."""
@@ -299,8 +306,10 @@ class Engine:
         if stream and params.n > 1:
             raise UsageError("stream yields one text: use n=1")
         segment = Text(prompt, special=True) if isinstance(prompt, str) else Generated("", tuple(map(int, prompt)))
-        call_id = f"{self.name}-{id(self):x}-{next(self._call_ids)}"
-        return GenCall(call_id, (segment,), params, constraint, logprobs, stream)
+        return GenCall(self._call_id(), (segment,), params, constraint, logprobs, stream)
+
+    def _call_id(self) -> str:
+        return f"{self.name}-{id(self):x}-{next(self._call_ids)}"
 
     # ------------------------------------------------------------------------------------------ looking
 
@@ -325,6 +334,40 @@ class Engine:
         graph = constraint_graph(found)
         self.log.emit(self.source, graph)
         return graph
+
+    def allowed(
+        self,
+        prompt: str | Iterable[int] | Prompt,
+        *,
+        after: str | Iterable[int] = "",
+        n: int | None = 20,
+        regex: str | None = None,
+        choices: Iterable[str] | None = None,
+        json_schema: str | Mapping[str, Any] | None = None,
+        grammar: str | None = None,
+    ) -> Allowed:
+        """The tokens that a constraint allows next, and those that it does not, with the model's probabilities.
+
+        `prompt` is a text, ids, or segments as in a state's `snapshot().prompt`; `after` is what has been written under
+        the constraint so far, as text or ids. Lists the `n` likeliest of either kind; None: all. Without a constraint
+        everything is allowed. Costs one pass for one token, and some tenths of a second for the whole vocabulary, in
+        which the engine does nothing else.
+
+        Raises ConstraintError for a constraint that cannot be used, TextRefused where `after` does not fit it.
+        """
+        given = {"regex": regex, "choices": choices, "json_schema": json_schema, "grammar": grammar}
+        constraint = options(given)[1]
+        matcher = None if constraint is None else self._intake.compile(constraint)
+        so_far = spelled(after, self._words)
+        if constraint is not None and matcher is not None:
+            advance(matcher, so_far, constraint, self._words)
+        at = self._ask(lambda core: standing(matcher)) if matcher is not None else None
+        if isinstance(at, Exception):
+            raise at
+        call = question(self._call_id(), prompt, so_far, self._model.n_vocab)
+        tops = self._answers([call])[call.call_id].completions[0].top_logprobs
+        assert tops is not None
+        return compared(tops[0], at, constraint, so_far.text, n, self._words)
 
     def prepare(self) -> int:
         """Capture now all that is else captured while the engine is idle, or when steps lack it: see `graphs`.

@@ -112,12 +112,13 @@ class Intake:
     def _matcher(self, constraint: Constraint | None, end: End) -> Matcher | None:
         inner = None
         if constraint is not None:
-            inner = self._compile(constraint)
+            inner = self.compile(constraint)
             if end.ids:
                 inner.seed(end.text.encode())
         return HealingMatcher(end, inner) if end.ids else inner
 
-    def _compile(self, constraint: Constraint) -> Matcher:
+    def compile(self, constraint: Constraint) -> Matcher:
+        """A matcher at the beginning of a constraint. Raises ConstraintError."""
         with self._lock:
             if self._constraints is None:
                 from nbsglang.engine.grammar.constraints import Constraints

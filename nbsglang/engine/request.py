@@ -69,7 +69,7 @@ class Request:
     n_draft: int = field(default=0, init=False)  # of the last tokens, those that the model has yet to confirm
     n_stale: int = field(default=0, init=False)  # rows under way whose tokens are of no use any more
     leaps: bool = field(default=False, init=False)  # forced text has followed the last token that was chosen
-    n_jumped: int = field(default=0, init=False)  # generated tokens that were forced
+    jumped: set[int] = field(default_factory=set, init=False)  # which of the generated tokens were forced
     removed: list[float | None] = field(default_factory=list, init=False)  # probabilities that masks have taken away
     n_over: int = field(default=0, init=False)  # bytes of `over` still to come
     n_within: int = field(default=0, init=False)  # generated tokens that lie within it

@@ -1,13 +1,15 @@
 """What is logged of steps: an event for each with its counts and seconds, and now and then the whole tree.
 
-Not here: the events of tokens and requests (`commit.py`), the log (`events.py`).
+Not here: the events of tokens and requests (`commit.py`), their texts (`names.py`), the log (`events.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from nbsglang.engine.flight import Flight
+from nbsglang.engine.names import TokenNames
+from nbsglang.engine.request import Ints
 from nbsglang.engine.scheduler import Scheduler
 from nbsglang.engine.totals import Totals
 from nbsglang.events import Body, Step
@@ -18,8 +20,9 @@ _SNAPSHOT_EVERY = 1000  # events of the tree: a late reader of the log starts at
 class StepLog:
     """Counts steps into `totals` and emits their events."""
 
-    def __init__(self, totals: Totals, emit: Callable[[Body], object]) -> None:
+    def __init__(self, totals: Totals, names: TokenNames, emit: Callable[[Body], object]) -> None:
         self._totals = totals
+        self._names = names
         self._emit = emit
         self._n_tree_events = 0
 
@@ -40,7 +43,7 @@ class StepLog:
         totals.run_s += flight.run_s
         totals.commit_s += flight.commit_s
         n_decode = flight.n_planned.count(1)
-        self._emit(
+        seq = self._emit(
             Step(
                 totals.steps,
                 n_rows - n_decode,
@@ -56,6 +59,13 @@ class StepLog:
                 flight.commit_s,
             )
         )
-        if self._n_tree_events >= _SNAPSHOT_EVERY:
+        if self._names.is_due(seq) or self._n_tree_events >= _SNAPSHOT_EVERY:
             self._n_tree_events = 0
+            self._names.renew(seq, _held(scheduler))
             self._emit(scheduler.tree.snapshot())
+
+
+def _held(scheduler: Scheduler) -> Iterator[Ints]:
+    """The ids in the tree, and those of the requests that have not ended."""
+    yield from (node.key for node in scheduler.tree.nodes())
+    yield from (request.tokens for requests in (scheduler.running, scheduler.waiting) for request in requests)

@@ -13,7 +13,7 @@ from typing import Any
 
 import greenlet  # type: ignore[import-untyped]  # it ships no types
 
-from nbsglang.errors import Cancelled, JoinError, UsageError
+from nbsglang.errors import JoinError, UsageError
 from nbsglang.lang.cell_errors import branch_lines, without_our_frames
 from nbsglang.lang.cell_here import Here
 from nbsglang.lang.held import HELD, Column, Outer
@@ -22,6 +22,7 @@ from nbsglang.lang.ops import caller
 from nbsglang.lang.run import cancelled
 from nbsglang.lang.slots import Signal, Where
 from nbsglang.lang.state import ProgramState
+from nbsglang.lang.stream import how_raised
 
 Body = Callable[[ProgramState], None]
 _AT_ONCE = 1024  # branches whose Python is under way: an interrupt has to unwind each of them
@@ -130,9 +131,13 @@ class Loop:
             body(state)
         except Exception as error:
             self.errors[index] = without_our_frames(error)
-            state._stream.raised = not isinstance(error, Cancelled)
+            state._stream.raised = how_raised(error)
         except greenlet.GreenletExit:
             self.errors[index] = cancelled("the run was stopped while the branch ran").error()
+            state._stream.raised = "cancelled"
+        except BaseException as error:  # an interrupt: it ends the whole run
+            state._stream.raised = how_raised(error)
+            raise
         self._left -= 1
         if self._left == 0:
             self._signal.notify()

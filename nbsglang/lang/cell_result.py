@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
-from nbsglang.calls import Generated
+from nbsglang.calls import Generated, Token
 from nbsglang.errors import NbsglangError
 from nbsglang.lang.cell_fork import Loop
 from nbsglang.lang.held import force
@@ -70,10 +70,14 @@ class Branch:
         return self.state.messages()
 
     @property
-    def tokens(self) -> tuple[int, ...]:
-        """The ids of all tokens in the prompt that the model wrote, in order; empty if the backend gives no ids."""
+    def tokens(self) -> tuple[Token, ...]:
+        """The ids of all tokens in the prompt that the model wrote, in order; empty if the backend gives no ids.
+
+        Each says whether it was `jumped`, and how much probability its constraint had `removed`.
+        """
         self.state.sync()
-        return tuple(i for part in self.state._stream.prompt if isinstance(part, Generated) for i in part.ids)
+        ids = (i for part in self.state._stream.prompt if isinstance(part, Generated) for i in part.ids)
+        return tuple(i if isinstance(i, Token) else Token(i) for i in ids)
 
     @property
     def branches(self) -> Branches:

@@ -13,6 +13,7 @@ from typing import Any
 import greenlet  # type: ignore[import-untyped]  # it ships no types
 
 from nbsglang import current
+from nbsglang.calls import Token
 from nbsglang.errors import UsageError
 from nbsglang.events import EventLog
 from nbsglang.lang.cell_errors import without_our_frames
@@ -185,8 +186,8 @@ class CellRun:
         return self.state.text_async_iter(name, return_meta_data)
 
     @property
-    def tokens(self) -> tuple[int, ...]:
-        """The ids of all tokens in the prompt that the model wrote, in order; empty if the backend gives no ids."""
+    def tokens(self) -> tuple[Token, ...]:
+        """See `Branch.tokens`."""
         self._settle()
         return Branch(self.state).tokens
 

@@ -13,6 +13,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from nbsglang.calls import ChoiceScore
 from nbsglang.errors import UsageError
@@ -27,6 +28,15 @@ class ChoicesDecision:
 
     decision: str
     meta_info: dict[str, object] | None = None
+
+
+class Decided(NamedTuple):
+    """A decision with what is told about it, and for each choice the score that counts and its probability."""
+
+    decision: str
+    meta_info: dict[str, object]
+    scores: list[float]
+    probabilities: list[float]
 
 
 class ChoicesSamplingMethod(ABC):
@@ -128,7 +138,7 @@ def decide(
     method: ChoicesSamplingMethod,
     temperature: float,
     seed: int | None,
-) -> ChoicesDecision:
+) -> Decided:
     """The decision on scored choices; above temperature 0 one is drawn by the softmax of the method's scores.
 
     The scores are the mean token logprobs, or what the method reports as normalized_unconditional_prompt_logprobs.
@@ -147,7 +157,8 @@ def decide(
         raise UsageError(f"{type(method).__name__} decided on {made.decision!r}, which is none of {list(choices)}")
     own = dict(made.meta_info or {})
     weights = own.get("normalized_unconditional_prompt_logprobs", means)
-    probabilities = softmax(weights if isinstance(weights, list) else means, temperature or 1.0)
+    counting: list[float] = weights if isinstance(weights, list) and len(weights) == len(choices) else means
+    probabilities = softmax(counting, temperature or 1.0)
     decision = draw(choices, probabilities, seed) if temperature > 0 else made.decision
     meta: dict[str, object] = {
         "choices": list(choices),
@@ -159,7 +170,7 @@ def decide(
     }
     if alone is not None:
         meta["unconditional_token_logprobs"] = alone
-    return ChoicesDecision(decision, meta | own)
+    return Decided(decision, meta | own, counting, probabilities)
 
 
 def softmax(values: Sequence[float], temperature: float = 1.0) -> list[float]:

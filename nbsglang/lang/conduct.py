@@ -17,13 +17,13 @@ from contextvars import copy_context
 from typing import Any
 
 from nbsglang import current
-from nbsglang.errors import Cancelled
 from nbsglang.lang.cell_errors import one_error, warn_unused
 from nbsglang.lang.driver import Driver
 from nbsglang.lang.hub import Hub, current_place, inside, on_hub, wait, wait_async
 from nbsglang.lang.options import Options
 from nbsglang.lang.run import Run, cancelled
 from nbsglang.lang.state import ProgramState
+from nbsglang.lang.stream import how_raised
 
 Call = Callable[[ProgramState], Any]
 _JOIN_S = 0.5  # how long to wait for a cancelled thread, whose Python may be busy
@@ -91,7 +91,7 @@ def conduct(state: ProgramState, call: Call, hub: Hub) -> None:
             warn_unused(run)
     except BaseException as error:
         run.failure, run.failure_traceback = error, error.__traceback__
-        state._stream.raised = isinstance(error, Exception) and not isinstance(error, Cancelled)
+        state._stream.raised = how_raised(error)
         run.cancel(cancelled("its program ended with an error"))
         raise
     finally:

@@ -170,7 +170,7 @@ class Driver:
         until = min(watch.until for watch in self._watched)
         if until > now:
             with suppress(Empty):
-                return self._inbox.get(timeout=until - now)
+                return self._inbox.get(timeout=min(until - now, threading.TIMEOUT_MAX))
         for watch in self._watched:
             if watch.until <= time.monotonic():
                 watch.run.time_out()
@@ -300,9 +300,9 @@ class Driver:
     def _forget(self, stream: Stream) -> None:
         if not stream.idle:  # ended by one thread while another still appended
             self._fail(stream, cancelled("the state has ended"))
-        how = stream.ended
-        if stream.fault is not None and not (stream.whole and not stream.raised):
-            how = "cancelled" if issubclass(stream.fault.kind, Cancelled) and not stream.raised else "failed"
+        how = stream.raised or stream.ended
+        if stream.fault is not None and not stream.whole and not stream.raised:
+            how = "cancelled" if issubclass(stream.fault.kind, Cancelled) else "failed"
         stream.stop()
         self._cancel_calls(stream)  # prefix hints, if any
         stream.release()

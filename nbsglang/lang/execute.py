@@ -37,6 +37,7 @@ from nbsglang.lang.choices import decide
 from nbsglang.lang.meta import gen_meta, select_meta
 from nbsglang.lang.ops import Op
 from nbsglang.lang.options import merged
+from nbsglang.lang.scored import scored
 from nbsglang.lang.slots import Fault, Slot
 from nbsglang.lang.stream import Stream
 
@@ -217,17 +218,13 @@ def _select(stream: Stream, part: ops.Select, op: Op) -> Generator[Want, Any, No
     seed = part.seed
     if seed is None and run.options.seed is not None:
         seed = derived_seed(run.options.seed, stream.path, stream.n_calls)
-    reply: Reply = yield ScoreCall(
-        _call_id(stream),
-        stream.prompt,
-        part.choices,
-        part.method.requires_unconditional_logprobs,
-        stream.id,
-        op.slots[0].name,
-    )
+    alone = part.method.requires_unconditional_logprobs
+    call = ScoreCall(_call_id(stream), stream.prompt, part.choices, alone, stream.id, op.slots[0].name)
+    reply: Reply = yield call
     if len(reply.scores) != len(part.choices):
         raise BackendError(f"the backend gave {len(reply.scores)} scores for {len(part.choices)} choices")
     made = decide(part.choices, reply.scores, part.method, part.temperature, seed)
+    run.emit(scored(stream.id, call.call_id, part.choices, made))
     if run.streaming:
         op.slots[0].add_chunk(made.decision)
     stream.append((Text(made.decision),))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbsglang.calls import Completion, Reply, TokenLogprob
-from nbsglang.lang.choices import ChoicesDecision
+from nbsglang.lang.choices import Decided
 
 _Entry = tuple[float, int, str | None]
 _ALWAYS = ("id", "prompt_tokens", "cached_tokens", "jumped_tokens", "e2e_latency", "first_token_latency")
@@ -37,9 +37,9 @@ def gen_meta(reply: Reply, done: Completion, with_text: bool) -> tuple[Any, ...]
     return (done.finish_reason, done.matched, *_always(reply), count, outputs, tops, inputs, done.removed)
 
 
-def select_meta(reply: Reply, made: ChoicesDecision) -> dict[str, object]:
+def select_meta(reply: Reply, made: Decided) -> dict[str, object]:
     """Meta info of a select: every choice's logprobs and probability."""
-    return {**dict(zip(_ALWAYS, _always(reply), strict=True)), **(made.meta_info or {})}
+    return {**dict(zip(_ALWAYS, _always(reply), strict=True)), **made.meta_info}
 
 
 def readable(kept: Any) -> Any:

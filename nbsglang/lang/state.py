@@ -15,6 +15,7 @@ from nbsglang.calls import Prompt, RoleBegin
 from nbsglang.errors import UsageError
 from nbsglang.events import StreamBegan, VariableSet
 from nbsglang.lang import api, ops, prompts
+from nbsglang.lang.allowed import ask
 from nbsglang.lang.follow import Pause, Steps, follow_prompt, follow_slot
 from nbsglang.lang.group import Group
 from nbsglang.lang.hub import wait, wait_async
@@ -190,6 +191,22 @@ class ProgramState:
         self._settle()
         self._raise_error()
         return prompts.messages_of(self._stream.prompt)
+
+    def allowed(
+        self,
+        *,
+        type: object = None,  # noqa: A002 (as in `gen`)
+        backend: object = None,
+        **options: Any,
+    ) -> Any:
+        """Which tokens may come next after the prompt, and how likely each is; waits and raises like `text`.
+
+        `options` are those of `Engine.allowed`: one of regex, choices, json_schema and grammar, after, n. `type` says
+        the constraint as in a gen. Name the `backend` where a cell's run is over. Raises Unsupported if it cannot tell.
+        """
+        self._settle()
+        self._raise_error()
+        return ask(backend or self._run.backend, self._stream.prompt, type, options)
 
     def sync(self) -> None:
         """Wait until everything appended is done, well or not."""

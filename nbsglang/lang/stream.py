@@ -61,7 +61,7 @@ class Stream:
         self.scheduled = False  # the driver has been told of new ops
         self.ended = ""  # how, once nothing more may be appended
         self.whole = False  # everything was done when it was stopped
-        self.raised = False  # the Python of its program or branch ended with an error
+        self.raised = ""  # "cancelled" or "failed" where the Python of its program or branch ended with an error
         self.doing: Op | None = None
         self.fault: Fault | None = None
         self.shown: tuple[Prompt, str] = ((), "")
@@ -121,6 +121,11 @@ def refuse_op(stream: Stream, op: Op, fault: Fault) -> None:
     stream.fault = stream.fault or fault
     for slot in op.slots:
         slot.fail(fault)
+
+
+def how_raised(error: BaseException) -> str:
+    """How a stream ended whose Python raised this: an interrupt is a cancel, whatever else is no part of the plan."""
+    return "cancelled" if isinstance(error, Cancelled | KeyboardInterrupt) else "failed"
 
 
 def fault_of(stream: Stream, error: Exception, call_id: str) -> Fault:

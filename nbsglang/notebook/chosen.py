@@ -32,7 +32,7 @@ def chosen_backend(state: State, line: CellLine, model: str, cleanup: ExitStack)
     What is made for this cell alone is closed by `cleanup`.
     """
     backend = _named(state, line, model)
-    if line.cache == "fresh":
+    if line.cache == "fresh" and not line.has_own_engine:  # a new one is empty as it is
         flush(backend)
     return _temporary(backend, line, cleanup) if line.has_own_engine and not line.compare else backend
 
@@ -112,7 +112,10 @@ def _temporary(backend: Backend, line: CellLine, cleanup: ExitStack) -> Backend:
     flag = "--budget" if line.budget is not None else "--cache off"
     need_engine(backend, flag)
     caching = line.cache != "off"
-    made: Backend = twin(backend, caching=caching, kv_tokens=line.budget, name="small" if caching else "uncached")
+    try:
+        made: Backend = twin(backend, caching=caching, kv_tokens=line.budget, name="small" if caching else "uncached")
+    except MemoryError:
+        raise UsageError(f"{flag}: a second KV pool of that size does not fit in memory") from None
     cleanup.callback(made.close)
     return made
 

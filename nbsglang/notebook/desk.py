@@ -116,9 +116,13 @@ class Desk:
         """End the thread and close all widgets."""
         self._pump.stop()
         with self._lock:
-            for widget in (*(shown.view for shown in self._shown.values()), *(t.session for t in self._told.values())):
+            for shown in self._shown.values():
                 with suppress(Exception):  # the front end may be gone
-                    widget.close()
+                    shown.view.live = False  # who still draws goes on with HTML
+                    shown.view.close()
+            for told in self._told.values():
+                with suppress(Exception):
+                    told.session.close()
             with suppress(Exception):
                 self._layout.close()
             for kept in (self._shown, self._told, self._ended, self._runs):

@@ -87,7 +87,11 @@ def _device() -> Iterator[Fact]:
     if installed("torch") is None:
         yield "device", "no torch: only saved logs, the mock and remote backends", "pip install torch"
         return
-    from nbsglang.engine.load import torch_device  # brings torch, which may take seconds
+    try:
+        from nbsglang.engine.load import torch_device  # brings torch, which may take seconds
+    except Exception as error:  # it is there, and does not work: a library that it needs is missing, or too old
+        yield "device", f"torch does not load ({error})", "pip install --force-reinstall torch transformers"
+        return
 
     device = torch_device("auto")
     if device.type == "cpu":

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from nbsglang.viz import wire
-from nbsglang.viz.dump import dump
 from nbsglang.viz.fold import View
 from nbsglang.viz.marks import Marks
 
@@ -34,8 +33,8 @@ class Excerpt:
         """The next event is the first."""
         self.has_begun = True
         view.tree.watched.append(self.marks)
-        if len(view.nodes) <= _MAX_NODES:  # without what other runs have said and asked
-            self._base = dump(view) | {"streams": [], "requests": [], "n_kept": 0}
+        if len(view.nodes) <= _MAX_NODES:
+            self._base = wire.before_run(view)
         else:
             self._lines = None
 

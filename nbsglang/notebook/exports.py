@@ -24,7 +24,7 @@ from nbsglang.notebook.nearest import did_you_mean
 from nbsglang.notebook.reckoning import busiest
 from nbsglang.notebook.shown import show_log
 from nbsglang.notebook.state import State
-from nbsglang.notebook.status import tree_of
+from nbsglang.notebook.status import events_of, tree_of
 from nbsglang.notebook.traces import write_trace
 from nbsglang.viz.dot import dot_svg, tree_dot
 from nbsglang.viz.export import html_page
@@ -32,7 +32,7 @@ from nbsglang.viz.icicle import icicle_svg
 
 
 class Wanted(NamedTuple):
-    """What is to be written: where, the log, the source of the engine ("" without one) and the run, if one is named."""
+    """What is to be written: where, the log, the engine if there is one, and the run if one is named."""
 
     path: Path
     log: EventLog
@@ -72,14 +72,15 @@ def export(state: State, backend: Backend | None, name: str, run_name: str, *, r
     engine = backend if backend is not None and is_engine(backend) else None
     log = run.log if run is not None else log_of(backend) if backend is not None else current.event_log()
     wanted = Wanted(checked_path(name), log, engine, run, redact)
+    if not wanted.events():
+        what = f"the log has nothing of {run_name}" if run is not None else "nothing has run yet"
+        raise UsageError(f"there is nothing to be written: {what}")
     kind.write(wanted)
     size = wanted.path.stat().st_size
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size / 1e3, 0.1):.1f} kB"
-    private = "; the texts are left out" if redact else _PRIVATE
-    return f"{name} is written: {kind.what}, {shown}{private}"
-
-
-_PRIVATE = "; it holds prompts and answers, and is readable by you alone"
+    if redact:
+        return f"{name} is written: the log for `%sgl replay`, {shown}; the texts are left out"
+    return f"{name} is written: {kind.what}, {shown}; it holds prompts and answers, and is readable by you alone"
 
 
 def replay(state: State, name: str) -> None:
@@ -105,9 +106,13 @@ def _run(state: State, name: str) -> CellRun:
 
 
 def _html(wanted: Wanted) -> None:
-    engine = getattr(wanted.engine, "source", None)
-    source = wanted.run.source if wanted.run is not None else ""
-    write_private(wanted.path, html_page(wanted.log, engine=engine, source=source, title=wanted.path.stem))
+    title, engine = wanted.path.stem, wanted.engine
+    events = events_of(engine) if engine is not None and engine.log is wanted.log else wanted.log.since(0)
+    if wanted.run is not None:
+        page = html_page(events, source=wanted.run.source, title=title)
+    else:
+        page = html_page(events, engine=getattr(engine, "source", None), title=title)
+    write_private(wanted.path, page)
 
 
 def _jsonl(wanted: Wanted) -> None:

@@ -76,6 +76,8 @@ def parse_words(parser: argparse.ArgumentParser, words: list[str], whose: str) -
     parser.allow_abbrev = False  # else a flag that is added later changes what an old line means
     found, unknown = parser.parse_known_args(words)
     for word in unknown:
+        if word in ("-h", "--help"):
+            raise UsageError(f"{whose} is explained by {'%%sgl?' if whose == '%%sgl' else '%sgl help'}")
         if word.startswith("-"):
             flag = word.partition("=")[0]
             there = " ".join(flags_of(parser))

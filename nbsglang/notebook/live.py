@@ -11,7 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any, Protocol
 
 from nbsglang.errors import Cancelled
@@ -90,25 +90,34 @@ def watch_in_background(
     engine_source: str | None,
     show: tuple[str, ...] = ("numbers", "streams", "tree"),
     plain: bool = False,
+    beside: AbstractContextManager[Any] | None = None,
 ) -> None:
-    """Show a run that will go on by itself, from now to its end. Only in kernels: elsewhere a thread had to print."""
+    """Show a run that will go on by itself, from now to its end; `beside` is entered now, and left before the last
+    picture. Only in kernels: elsewhere a thread had to print."""
     gallery = _gallery(show, engine_source)
     if not gallery.names or not is_kernel(shell):
         return
     watcher = _guarded(lambda: _Watcher(run, shell, log, engine_source, gallery, plain))
     if watcher is not None:
-        threading.Thread(target=_wait, args=(run, watcher), name=f"nbsglang-wait-{run.source}", daemon=True).start()
+        with ExitStack() as entered:
+            entered.enter_context(beside or nullcontext())
+            todo = (run, watcher, entered.pop_all())
+            threading.Thread(target=_wait, args=todo, name=f"nbsglang-wait-{run.source}", daemon=True).start()
 
 
-def _wait(run: Background, watcher: _Watcher) -> None:
-    while not run.done:
-        time.sleep(_LOOK_S)
+def _wait(run: Background, watcher: _Watcher, beside: ExitStack) -> None:
+    with suppress(Exception), beside:
+        while not run.done:
+            time.sleep(_LOOK_S)
     with suppress(Exception):
         watcher.end(None, warn=False)  # a thread warns nobody
 
 
 def _gallery(show: tuple[str, ...], engine_source: str | None) -> Gallery:
-    return Gallery(show if engine_source else [name for name in show if name != "tree"])
+    """The sections that there are: without an engine no tree, and the numbers where nothing else was asked for."""
+    if engine_source or not show:
+        return Gallery(show)
+    return Gallery([name for name in show if name != "tree"] or ["numbers"])
 
 
 class _Watcher:

@@ -51,6 +51,8 @@ def load_model(
         except (errors.UsageError, errors.ModelError) as error:
             why = str(error).removeprefix(f"{model} cannot be loaded: ")
             raise UsageError(f"{model} cannot be loaded: {why}{_about_variable(state, model)}") from None
+        except ImportError as error:
+            raise UsageError(f"{model} cannot be loaded: {error}; `%sgl doctor` tells what is missing") from None
         line.end(f"{name} is loaded: {described(backend)}, {time.monotonic() - began:.1f} s")
     loaded = state.models[name] = Loaded(backend, source, dict(options or {}))
     if not _has_default():
@@ -63,8 +65,11 @@ def memory_now() -> tuple[int, int | None]:
     return process_bytes(), device_bytes()
 
 
-def free(state: State, names: list[str], before: tuple[int, int | None]) -> str:
-    """Close the engines of these names, forget errors that hold their tensors; what that has given back."""
+def free(state: State, names: list[str], closed: list[str], before: tuple[int, int | None]) -> str:
+    """Close the engines of these names, forget errors that hold their tensors; what that has given back.
+
+    `closed` are the names of engines that were closed already.
+    """
     for name in names:
         state.models.pop(name).backend.close()
     forget_errors(state.shell)
@@ -73,7 +78,7 @@ def free(state: State, names: list[str], before: tuple[int, int | None]) -> str:
     parts = [f"process {shown_bytes(before[0])} → {shown_bytes(now[0])}"]
     if before[1] is not None:
         parts.append(f"GPU {shown_bytes(before[1])} → {shown_bytes(now[1] or 0)}")
-    what = f"{', '.join(names)} closed" if names else "no model is loaded"
+    what = f"{', '.join([*names, *closed])} closed" if names or closed else "no model is loaded"
     return f"{what}; memory: {', '.join(parts)}"
 
 

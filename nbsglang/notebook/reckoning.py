@@ -22,8 +22,13 @@ def reckoned(events: list[Event], source: str, sizes: list[int], policy: str) ->
     """The picture for these pool sizes (the usual ones if there are none), and a policy or "all". Raises UsageError."""
     found = record(events, source)
     if not found.n_prompt:
-        why = "it has no cache" if not any(isinstance(e.body, NodeAdded) for e in events) else "none has ended"
+        why = "none has ended" if found.is_whole else "it has lost its beginning"
+        why = why if any(isinstance(e.body, NodeAdded) for e in events) else "it has no cache"
         raise UsageError(f"there is nothing to replay: the log has no requests of which the cache is known ({why})")
+    if not any(token for use in found.uses for token in use.tokens):
+        raise UsageError(
+            "the texts of this log were left out (--redact), and with them what its prompts have in common"
+        )
     wrong = [size for size in sizes if size < 2]
     if wrong:
         raise UsageError(f"--kv-tokens are numbers of tokens, at least 2, not {wrong[0]}")

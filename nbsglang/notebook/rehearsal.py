@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbsglang.calls import Backend, Generated, Prompt, Segment
 from nbsglang.engine.dry import Assumed, DryBackend, Words
+from nbsglang.errors import TimedOut
 from nbsglang.events import EventLog
 from nbsglang.lang.cell import Cell
 from nbsglang.lang.cell_run import CellRun
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from nbsglang.engine.tokenizer import Tokenizer
 
 _MAX_NOTES = 8
+_MAX_S = 30.0  # a loop that goes on until the model says a certain thing would go on for ever
 
 
 class EngineWords:
@@ -97,7 +99,7 @@ def rehearse(
     n_slots = int(backend.stats().get("kv_tokens", 0))
     log = EventLog()
     dry = DryBackend(words, log, str(getattr(engine, "name", "characters")), n_slots)
-    run = cell.prepare(namespace, start=start, backend=dry, log=log, **options)
+    run = cell.prepare(namespace, start=start, backend=dry, log=log, **{**options, "timeout": _MAX_S})
     error: Exception | None = None
     try:
         run.execute()
@@ -159,7 +161,9 @@ def _notes(cell: Cell, dry: DryBackend, error: Exception | None) -> list[str]:
     notes += [_guess(guess, cell.first_line) for guess in found[:_MAX_NOTES]]
     if len(found) > _MAX_NOTES:
         notes.append(f"… and {len(found) - _MAX_NOTES} more lines that depend on answers")
-    if error is not None:
+    if isinstance(error, TimedOut):
+        notes.append(f"stopped after {_MAX_S:g} s: with these answers the cell may never end")
+    elif error is not None:
         words = str(error).partition("\n")[0]
         notes.append(f"with these answers the cell ended early: {type(error).__name__}: {shown(words, 160)}")
     elif not found:

@@ -110,7 +110,7 @@ def _execute(
         _interrupts_noted(run, log, backend, line),
         traced(run, log, backend, trace),
         _view(state.shell, run, log, backend, line),
-        graphs_logged(log, run.source, backend, is_on="fsm" in line.show and not line.quiet),
+        _graphs(run, log, backend, line),
     ):
         run.execute()
 
@@ -177,8 +177,16 @@ def _view_in_background(shell: InteractiveShell, run: CellRun, backend: Backend,
         return
     from nbsglang.notebook.live import watch_in_background
 
-    source = getattr(backend, "source", None)
-    watch_in_background(run, shell=shell, log=log_of(backend), engine_source=source, show=line.show, plain=line.plain)
+    source, log = getattr(backend, "source", None), log_of(backend)
+    graphs = _graphs(run, log, backend, line)
+    watch_in_background(
+        run, shell=shell, log=log, engine_source=source, show=line.show, plain=line.plain, beside=graphs
+    )
+
+
+def _graphs(run: CellRun, log: EventLog, backend: Backend, line: CellLine) -> AbstractContextManager[None]:
+    """What has the automata of the run's constraints logged, if they are to be shown."""
+    return graphs_logged(log, run.source, backend, is_on="fsm" in line.show and not line.quiet)
 
 
 @contextmanager

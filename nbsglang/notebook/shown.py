@@ -19,7 +19,8 @@ from nbsglang.viz.fold import fold
 from nbsglang.viz.gallery import Gallery
 from nbsglang.viz.picture import Picture
 from nbsglang.viz.scene import Scene
-from nbsglang.viz.wire import snapshot
+from nbsglang.viz.streams import STREAMS
+from nbsglang.viz.wire import begun, snapshot
 
 ENGINE_VIEWS = ("numbers", "tree", "timeline", "streams")
 LOG_VIEWS = ("numbers", "streams", "tree", "timeline", "fsm")
@@ -42,7 +43,8 @@ def show_log(
     engine = last_engine(events) if engine is None else engine
     lines = lines_of(events, engine)
     desk = _desk(shell)
-    view = None if desk is None else desk.show_replay(snapshot(None, lines), engine, title, list(show))
+    final = "" if desk is None else snapshot(begun(lines[0][0] if lines else 1), lines)
+    view = None if desk is None else desk.show_replay(final, engine, title, list(show))
     _display(_picture(log, engine, title, show), view)
 
 
@@ -54,7 +56,7 @@ def is_live(shell: Any) -> bool:
 
 def _picture(log: EventLog, engine: str, title: str, show: tuple[str, ...]) -> Picture:
     events = (event for event in log.since(0))
-    runs = {event.source for event in log.since(0) if type(event.body).__name__ == "StreamBegan"}
+    runs = dict.fromkeys(event.source for event in log.since(0) if isinstance(event.body, STREAMS))
     view = fold(events, engine or "-", *runs)
     streams = tuple(stream for run in runs for stream in view.streams_of(run))
     scene = Scene(view, streams, view.marks, title, state="")

@@ -5,11 +5,13 @@ Not here: pictures (`nbsglang/viz`), the machine (`doctor.py`).
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 from nbsglang import current, errors
 from nbsglang.calls import Backend
-from nbsglang.events import Event
+from nbsglang.events import Body, Event, Jumped, NodeAdded, NodeExtended, Ready, Snapshot, Tokens, TokenTexts
 from nbsglang.notebook.memory import device_bytes, free_bytes, process_bytes, shown_bytes
 from nbsglang.notebook.models import described
 from nbsglang.notebook.state import State
@@ -46,10 +48,39 @@ def tree_shown(engine: Any) -> Picture:
 
 def tree_of(engine: Any) -> View:
     """What the engine's log says, with the tree from the engine itself where the log has lost its beginning."""
-    view = fold(engine.log.since(0), engine.source)
-    if not view.complete:
-        view.apply(Event(view.seq + 1, 0, engine.source, engine.tree()))
-    return view
+    return fold(events_of(engine), engine.source)
+
+
+def events_of(engine: Any) -> list[Event]:
+    """The engine's log; where it has lost its beginning, with the texts of tokens before it and the tree after it."""
+    events: list[Event] = engine.log.since(0)
+    if not events or any(isinstance(event.body, Ready) and event.source == engine.source for event in events):
+        return events
+    try:
+        tree = engine.tree()
+    except errors.BackendClosed:
+        return events
+    from nbsglang.engine.tokenizer import Tokenizer  # whoever has an engine has loaded it
+
+    first, last, source = events[0], events[-1], engine.source
+    own = (event.body for event in events if event.source == source)
+    ids = (*sorted({token for body in (*own, tree) for token in _tokens(body)}),)
+    words = Tokenizer(engine.tokenizer)
+    named = Event(first.seq - 1, first.t_ns, source, TokenTexts(ids, (*map(words.token_text, ids),)))
+    return [named, *events, Event(last.seq + 1, last.t_ns, source, tree)]
+
+
+def _tokens(body: Body) -> Iterable[int]:
+    match body:
+        case NodeAdded() | NodeExtended():
+            return body.tokens
+        case Jumped():
+            return body.ids
+        case Tokens():
+            return itertools.chain(*body.ids)
+        case Snapshot():
+            return itertools.chain(*(tokens for _, _, tokens, _, _ in body.nodes))
+    return ()
 
 
 def _of_backend(name: str, backend: Backend, is_default: bool) -> list[str]:

@@ -138,20 +138,23 @@ def _free(state: State, given: Any) -> None:
     if running:
         still = "1 run in the background still uses" if len(running) == 1 else f"{len(running)} runs still use"
         raise UsageError(f"{still} models: `%sgl cancel` ends {'it' if len(running) == 1 else 'them'}")
-    if given.name and given.name not in state.models:
-        backend_named(state, given.name).close()
-    names = [given.name] if given.name in state.models else [] if given.name else list(state.models)
     before = models.memory_now()
-    if not given.name:
-        _close_default()
-    print(models.free(state, names, before))
+    closed = [] if given.name in state.models else _close_other(state, given.name)
+    names = [given.name] if given.name in state.models else [] if given.name else list(state.models)
+    print(models.free(state, names, closed, before))
 
 
-def _close_default() -> None:
-    """A function of its own: a variable would keep the engine while the memory is measured."""
-    default = _default()
-    if default is not None and is_engine(default):
-        default.close()
+def _close_other(state: State, name: str | None) -> list[str]:
+    """Close what a variable of this name holds, without a name the default engine; the names of what is none of ours.
+
+    A function of its own: a variable would keep the engine while the memory is measured.
+    """
+    backend: Any = backend_named(state, name) if name else _default()
+    if not name and not is_engine(backend):
+        return []
+    backend.close()
+    is_ours = any(loaded.backend is backend for loaded in state.models.values())
+    return [] if is_ours else [name or backend.name]
 
 
 def _cancel(state: State, given: Any) -> None:

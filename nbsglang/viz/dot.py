@@ -28,14 +28,14 @@ _WORD = re.compile(f"[^ ⏎{SPECIAL}]*[ ⏎{SPECIAL}]*")
 _RAGGED = 10  # characters that ends of lines may leave free
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 _INK = {"fontname": _FONT, "fontsize": "9", "color": GREY, "fontcolor": "#222222"}
-GRAPH = {"rankdir": "LR", "bgcolor": "transparent", "nodesep": "0.14", "ranksep": "0.22", "pad": "0.1"}
+GRAPH = {"rankdir": "LR", "bgcolor": "transparent", "nodesep": "0.24", "ranksep": "0.22", "pad": "0.1"}
 _SIZE = {"margin": "0.02", "width": "0.36", "height": "0.36"}
 NODE = {"shape": "circle", "style": "filled", "fillcolor": "#ffffff", **_SIZE, **_INK}
 EDGE = {"arrowsize": "0.5", **_INK}
 # Inside an image, where the page's own colours do not reach.
 _STYLE = (
     f"<style>svg{{background:#fff;border-radius:6px}}text{{font:9px {_FONT};text-anchor:middle;fill:#222}}"
-    "polygon~text{transform:translateY(-3px)}"  # texts of edges, off the line
+    "polygon~text{transform:translateY(-1px)}"  # texts of edges: off their line, and not into the one above
     "@media(prefers-color-scheme:dark){svg{background:#1e1e1e}"
     'text{fill:#ddd}[fill="#ffffff"]{fill:#1e1e1e}'
     f'[stroke="{BLUE}"]{{stroke:{SKY}}}[fill="{BLUE}"]{{fill:{SKY}}}}}</style>'

@@ -88,7 +88,7 @@ def _marks(marks: Marks) -> dict[str, Any]:
 def _stream(view: View, stream: StreamView, requests: _Numbered) -> dict[str, Any]:
     plain = {name: getattr(stream, name) for name in StreamView.__slots__ if name not in {"parts", "calls"}}
     return plain | {
-        "parts": [list(part) for part in stream.parts],
+        "parts": [_listed(part) for part in stream.parts],
         "calls": [_call(view, stream, call, requests) for call in stream.calls.values()],
     }
 
@@ -96,7 +96,7 @@ def _stream(view: View, stream: StreamView, requests: _Numbered) -> dict[str, An
 def _call(view: View, stream: StreamView, call: CallView, requests: _Numbered) -> list[Any]:
     """The fields, with places for the requests, and whether what comes for the call is this stream's."""
     places = [requests.place(request) for request in call.requests]
-    row = [places if name == "requests" else getattr(call, name) for name in CallView.__slots__]
+    row = [places if name == "requests" else _listed(getattr(call, name)) for name in CallView.__slots__]
     return [*row, view.caller(call.id) is stream]
 
 

@@ -18,6 +18,7 @@ from graphviz import Digraph
 from nbsglang.events import ConstraintGraph
 from nbsglang.viz import page
 from nbsglang.viz.dot import EDGE, GRAPH, NODE, dot_svg, label, wrapped
+from nbsglang.viz.image import image_html, width_of
 from nbsglang.viz.paint import BLUE, SKY
 from nbsglang.viz.picture import Picture
 from nbsglang.viz.text import elide, shown
@@ -99,11 +100,11 @@ def fsm_svg(graph: ConstraintGraph) -> str | None:
         if svg is None:
             break
         pictures.append(svg)
-        if page.width_of(svg) <= WIDTH:
+        if width_of(svg) <= WIDTH:
             break
     if not pictures:
         return None
-    best = min(pictures, key=lambda svg: max(page.width_of(svg), WIDTH))
+    best = min(pictures, key=lambda svg: max(width_of(svg), WIDTH))
     return best.replace("</style>", f"{_INK}</style>", 1)
 
 
@@ -141,9 +142,7 @@ def fsm_html(graph: ConstraintGraph, names: str = "") -> str:
         f'<b style="color:{BLUE}">━</b> forced text, no choice of the model · ─ one of some characters · '
         "◎ the text may end"
     )
-    return (
-        f'<div>{title}</div><div style="opacity:.75">{legend}</div>{page.image_html(svg, fsm_title(graph), height=960)}'
-    )
+    return f'<div>{title}</div><div style="opacity:.75">{legend}</div>{image_html(svg, fsm_title(graph), height=960)}'
 
 
 def fsm_display(graph: ConstraintGraph) -> Picture:

@@ -62,8 +62,10 @@ def pool_figures(view: View) -> list[Figure]:
     """The pool after the latest step, and whether events are missing."""
     figures = []
     if (step := view.step) is not None:
-        words = f"{step.n_locked:,} locked, {step.n_evictable:,} evictable, {step.n_free:,} free"
-        figures.append(Figure("pool", words))
+        parts = step.n_locked, step.n_evictable, step.n_free
+        if view.complete and not view.nodes and not step.n_running:  # it was emptied after the step
+            parts = 0, 0, sum(parts)
+        figures.append(Figure("pool", "{:,} locked, {:,} evictable, {:,} free".format(*parts)))
     if view.n_lost:
         figures.append(Figure("log", f"{view.n_lost:,} events were lost"))
     return figures

@@ -3,17 +3,16 @@
 Text is escaped and wraps wherever it must. Background and text colours are painted together, those of the front end
 where it names them. Every colour has a sign beside it, since sanitizers may drop all styles.
 
-Not here: what is shown (`scene.py`), when (`notebook/live.py`).
+Not here: what is shown (`scene.py`), when (`notebook/live.py`), how an image follows the page (`image.py`).
 """
 
 from __future__ import annotations
 
-import base64
-import re
 from html import escape
 
 from nbsglang.viz.dot import dot_svg, tree_dot
 from nbsglang.viz.icicle import icicle_svg
+from nbsglang.viz.image import image_html, themes
 from nbsglang.viz.lines import tree_title
 from nbsglang.viz.numbers import Figure, run_figures
 from nbsglang.viz.paint import BLUE, GREEN, GREY, KINDS, LEGEND, state_mark
@@ -23,6 +22,7 @@ from nbsglang.viz.text import SPECIAL, shown, shown_lines
 
 MAX_LANES = 40
 _MAX_LITERAL, _MAX_VALUE, _MAX_WRITTEN = 320, 120, 1500  # characters of one piece
+_MAX_CHOICES = 8  # of a select, whose shares are told
 
 _FRAME = (
     "background:var(--jp-layout-color1,var(--vscode-editor-background,#fff));"
@@ -38,7 +38,8 @@ _FAINT = "opacity:.75"
 
 def page(title: str, *sections: str) -> str:
     """A frame around sections, which are HTML already; `title` too. Its class keeps MathJax off: $1 is no maths."""
-    return f'<div class="tex2jax_ignore mathjax_ignore" style="{_FRAME}">{title}{"".join(sections)}</div>'
+    html = title + "".join(sections)
+    return f'<div class="tex2jax_ignore mathjax_ignore" style="{_FRAME}">{themes(html)}{html}</div>'
 
 
 def head_html(scene: Scene) -> str:
@@ -78,28 +79,18 @@ def streams_html(scene: Scene) -> str:
 def tree_html(scene: Scene) -> str:
     """The radix tree as an image, with a legend."""
     title = escape(tree_title(scene))
+    if not scene.view.nodes and not scene.marks.evicted:
+        return f'<div style="margin-top:8px">{title}</div>'
     legend = " ".join(
         f'<span style="white-space:nowrap"><b style="color:{mark.colour}">{mark.sign}</b> {mark.word}</span>'
         for mark in LEGEND
     )
-    is_empty = not scene.view.nodes and not scene.marks.evicted
-    svg = None if is_empty else dot_svg(tree_dot(scene.view, scene.marks, calm=scene.calm))
+    svg = dot_svg(tree_dot(scene.view, scene.marks, calm=scene.calm))
     locked = f"{'double' if svg else 'thick'} border: locked"
     svg = svg or icicle_svg(scene.view, scene.marks, scene.calm)
     legend += f" · {locked}" + (f" · {SPECIAL} special token" if SPECIAL in svg else "")
     head = f'<div style="margin-top:8px">{title} <span style="{_FAINT};margin-left:10px">{legend}</span></div>'
     return head + image_html(svg, tree_title(scene))
-
-
-def image_html(svg: str, title: str, height: int = 560) -> str:
-    """A picture as an image, as wide as it wants where there is room; scripts in it, if there were any, are dead."""
-    data = base64.b64encode(svg.encode("utf-8", errors="replace")).decode()
-    wide = width_of(svg)
-    return (
-        f'<div style="overflow:auto;max-height:{height}px;margin-top:4px"><img alt="{escape(title)}" '
-        f'style="display:block;width:{wide}px;max-width:100%;min-width:{min(wide, max(wide * 8 // 10, 600))}px;'
-        f'height:auto" src="data:image/svg+xml;base64,{data}"></div>'
-    )
 
 
 def _lane_html(lane: Lane) -> str:
@@ -141,7 +132,7 @@ def _piece_html(piece: Part, is_live: bool) -> str:
     name = f"{escape(shown(piece.name, 40))}:" if piece.name else ""
     line = {"gen": "solid", "choice": "double", "partial": "dashed", "value": "dotted"}[piece.kind]
     cursor = "▌" if is_live else ""
-    title = escape(f"{mark.word} under {shown(piece.under, _MAX_VALUE)}" if piece.under else mark.word)
+    title = escape(_title(piece, mark.word))
     return (
         f'<span title="{title}" style="background:{mark.colour}26;border-bottom:{3 if line == "double" else 2}px '
         f"{line} {mark.colour};border-radius:3px 3px 0 0;padding:0 3px;-webkit-box-decoration-break:clone;"
@@ -149,7 +140,12 @@ def _piece_html(piece: Part, is_live: bool) -> str:
     )
 
 
-def width_of(svg: str) -> int:
-    """The width in CSS pixels that the picture gives itself."""
-    found = re.search(r'<svg[^>]*? width="([\d.]+)(pt)?', svg)
-    return 960 if found is None else max(1, int(float(found[1]) * (4 / 3 if found[2] else 1)))
+def _title(piece: Part, word: str) -> str:
+    """What the piece is, under which constraint, and out of which choices."""
+    if piece.under:
+        return f"{word} under {shown(piece.under, _MAX_VALUE)}"
+    if not piece.scores:
+        return word
+    shares = ", ".join(f"{shown(each.choice, 40)} {each.share:.1%}" for each in piece.scores[:_MAX_CHOICES])
+    left = len(piece.scores) - _MAX_CHOICES
+    return f"{word} by score: {shares}{f', {left} more' if left > 0 else ''}"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from nbsglang import events as ev
 from nbsglang.viz.history import CallSpan, History, RequestSpan, StepAt
-from nbsglang.viz.text import shown
+from nbsglang.viz.text import name_of, shown
 
 Entry = dict[str, Any]
 _STEPS = 1  # the thread of an engine's steps; those of requests that no stream has asked for follow
@@ -113,8 +113,7 @@ def _write_run(writer: _Writer, source: str, history: History) -> None:
     pid = writer.process(source, f"run {streams[0].label or source}")
     tid = 1
     for stream in streams:
-        name = stream.label or stream.id
-        name = f"branch {name}" if stream.parent else name
+        name = name_of(stream.label, stream.id, stream.parent, stream.branch)
         end = max(stream.end_ns or history.end_ns, stream.begin_ns)
         lanes = _lanes(history.calls_of(stream.id), history.end_ns)
         end = max([end, *(one.end_ns for lane in lanes[:1] for one, _ in lane)])

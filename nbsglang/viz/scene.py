@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from nbsglang.viz.fold import View
 from nbsglang.viz.marks import Marks
 from nbsglang.viz.state import Part, StreamView
+from nbsglang.viz.text import name_of
 
 Stats = Mapping[str, float | None]
 _CALM = 24
@@ -81,9 +82,8 @@ def _lane(view: View, stream: StreamView) -> Lane:
     call = stream.open_call if not stream.ended else None
     if call is not None:
         pieces.append(Part("choice" if call.kind == "score" else "gen", call.name, view.live_text(stream), call.under))
-    name = stream.label or stream.id
     return Lane(
-        f"branch {name}" if stream.parent else name,
+        name_of(stream.label, stream.id, stream.parent, stream.branch),
         min(stream.depth, MAX_DEPTH),
         stream.state,
         tuple(_figures(stream)),

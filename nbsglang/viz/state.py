@@ -43,6 +43,15 @@ class RequestView:
     over: str = ""  # the end of the prompt that the first of them spell anew
 
 
+class Weighed(NamedTuple):
+    """A choice of a select: its score (a natural log), its probability, and whether it was taken."""
+
+    choice: str
+    score: float
+    share: float
+    is_chosen: bool
+
+
 @dataclass(slots=True)
 class CallView:
     """One call of a stream: `kind` is gen, score or prefix; `error` is None while it runs, "" when it went well."""
@@ -57,6 +66,7 @@ class CallView:
     error: str | None = None
     told: bool = False  # its variable has been set
     under: str = ""  # the constraint that its answer must match
+    scores: tuple[Weighed, ...] = ()  # of the choices of a score, the likeliest first
 
     @property
     def state(self) -> Literal["running", "waiting", "done", "failed", "cancelled"]:
@@ -75,13 +85,15 @@ class Part(NamedTuple):
 
     `kind` is literal, gen or choice; "partial" is what a call had written when it ended badly; a "value" was set
     by the program and is no text of the prompt, and so is the name of a "role" whose message begins. `under` is the
-    constraint that the text was written under, "" where there was none.
+    constraint that the text was written under, "" where there was none; `scores` are those of the choices of which a
+    "choice" is one.
     """
 
     kind: PartKind
     name: str
     text: str
     under: str = ""
+    scores: tuple[Weighed, ...] = ()
 
 
 @dataclass(slots=True)

@@ -12,12 +12,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from nbsglang import events as ev
-from nbsglang.viz.state import CallView, Part, RequestView, StreamView, Totals
+from nbsglang.viz.state import CallView, Part, RequestView, StreamView, Totals, Weighed
 
 MAX_KEPT = 2000  # finished requests and ended streams that are remembered
 
 REQUESTS = (ev.Queued, ev.Admitted, ev.Healed, ev.Tokens, ev.Jumped, ev.Preempted, ev.Finished, ev.Constrained)
-STREAMS = (ev.StreamBegan, ev.StreamEnded, ev.StreamText, ev.StreamRole, ev.CallBegan, ev.CallEnded, ev.VariableSet)
+STREAMS = (
+    *(ev.StreamBegan, ev.StreamEnded, ev.StreamText, ev.StreamRole),
+    *(ev.CallBegan, ev.CallEnded, ev.Scored, ev.VariableSet),
+)
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -152,6 +155,9 @@ class StreamsState:
                 self._callers[body.call_id] = stream
             case ev.CallEnded():
                 self._end_call(stream, body, t_ns)
+            case ev.Scored():
+                if (call := stream.calls.get(body.call_id)) is not None:
+                    call.scores = _weighed(body)
             case ev.VariableSet():
                 stream.parts.append(_part_of_variable(stream, body.name, body.text))
 
@@ -172,7 +178,12 @@ def _part_of_variable(stream: StreamView, name: str, text: str) -> Part:
     if call is None or call.name != name or call.error != "" or call.told:
         return Part("value", name, text)
     call.told = True
-    return Part("choice" if call.kind == "score" else "gen", name, text, call.under)
+    return Part("choice" if call.kind == "score" else "gen", name, text, call.under, call.scores)
+
+
+def _weighed(body: ev.Scored) -> tuple[Weighed, ...]:
+    rows = zip(body.choices, body.scores, body.shares, strict=False)
+    return tuple(Weighed(*row, n == body.chosen) for n, row in enumerate(rows))
 
 
 def _forget(kept: dict[_K, _V], is_over: Callable[[_V], bool]) -> list[_V]:

@@ -37,6 +37,11 @@ def brief(text: str) -> str:
     return _SPECIAL_TOKEN.sub(SPECIAL, text)
 
 
+def name_of(label: str, stream: str, parent: str, branch: int) -> str:
+    """How a stream is called: by its label; without one (redacted logs have none) by its number, or as the log does."""
+    return f"branch {label or branch}" if parent else label or stream
+
+
 def n_short(n: int) -> str:
     """A count in few characters: 950, 1.2k, 34k, 5.6M."""
     for unit, name in ((1_000_000, "M"), (1000, "k")):

@@ -19,7 +19,7 @@ from nbsglang.viz.history import CallSpan, History
 from nbsglang.viz.paint import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
 from nbsglang.viz.scene import Scene, seconds
 from nbsglang.viz.state import StreamView
-from nbsglang.viz.text import shown
+from nbsglang.viz.text import name_of, shown
 
 MAX_ROWS = 40
 _MAX_STEPS = 400  # points of the curve
@@ -146,8 +146,7 @@ def _row(stream: StreamView, calls: list[CallSpan], history: History, begin: int
         elif call.kind != "prefix":  # a backend that tells nothing of requests
             bars.append(Bar("decode", at(call.begin_ns), at(call.end_ns)))
     jumps = tuple(at(jump.t_ns) for call in calls for request in call.requests for jump in request.jumps)
-    name = stream.label or stream.id
-    label = f"branch {name}" if stream.parent else name
+    label = name_of(stream.label, stream.id, stream.parent, stream.branch)
     failed = bool(stream.error) and not stream.error.startswith("Cancelled")
     # What works is drawn over what waits: the choices of a select are requests side by side.
     bars.sort(key=lambda bar: ("queued", "prefill", "decode").index(bar.phase))

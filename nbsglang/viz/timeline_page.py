@@ -5,14 +5,15 @@ Not here: what is drawn (`timeline.py`).
 
 from __future__ import annotations
 
-import base64
 from html import escape
 
+from nbsglang.viz.image import image
 from nbsglang.viz.paint import BLUE, GREY, ORANGE, SKY, VERMILION
 from nbsglang.viz.scene import Scene, seconds
 from nbsglang.viz.timeline import LOOKS, Row, Timeline, label_of, timeline
 
 _WIDTH, _LABELS, _ROW, _BATCH = 960, 170, 20, 44  # pixels
+_FIT = f"display:block;width:{_WIDTH}px;max-width:100%;min-width:600px;height:auto"
 _STYLE = (
     "text{fill:#222}.paper{fill:#fff}@media(prefers-color-scheme:dark){text{fill:#ddd}.paper{fill:#1e1e1e}"
     f'[fill="{BLUE}"]{{fill:{SKY}}}[stroke="{BLUE}"]{{stroke:{SKY}}}}}'
@@ -32,14 +33,11 @@ def timeline_html(scene: Scene) -> str:
     jumps = f' <span style="white-space:nowrap"><b style="color:{ORANGE}">◆</b> forced</span>'
     if not any(row.jumps for row in drawn.rows):
         jumps = ""
-    data = base64.b64encode(svg.encode("utf-8", errors="replace")).decode()
     more = f'<div style="opacity:.75">… {escape(drawn.more)}</div>' if drawn.more else ""
     words = f"timeline of {seconds(drawn.seconds)}"
     return (
         f'<div style="margin-top:8px">{words} <span style="opacity:.75;margin-left:10px">{legend}{jumps}</span></div>'
-        f'<div style="overflow:auto;max-height:560px;margin-top:4px"><img alt="{words}" '
-        f'style="display:block;width:{_WIDTH}px;max-width:100%;min-width:600px;height:auto" '
-        f'src="data:image/svg+xml;base64,{data}"></div>{more}'
+        f'<div style="overflow:auto;max-height:560px;margin-top:4px">{image(svg, words, _FIT)}</div>{more}'
     )
 
 

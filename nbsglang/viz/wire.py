@@ -59,6 +59,21 @@ def snapshot(base: Mapping[str, Any] | None, lines: Iterable[Line]) -> str:
     return base64.b64encode(packed({"events": list(lines), "base": base})).decode()
 
 
+def begun(seq: int) -> dict[str, Any] | None:
+    """The base of a snapshot whose first event has this seq: what came before it is lost; None where nothing did."""
+    if seq == 1:
+        return None
+    view = View()
+    view.seq = view.n_lost = seq - 1
+    view.tree.complete = False
+    return dump(view)
+
+
+def before_run(view: View) -> dict[str, Any]:
+    """The state that a run begins with, without what other runs have said and asked: the base of a snapshot."""
+    return dump(view) | {"streams": [], "requests": [], "n_kept": 0}
+
+
 def packed(value: Any) -> bytes:
     """The value as deflated JSON; a number that JSON does not have is null there."""
     try:

@@ -74,7 +74,7 @@ def test_jumps_save_passes_and_keep_the_constraint(options):
             assert re.fullmatch(FORM, job.request.text), job.request.text
             assert job.request.finish_reason == "constraint"
             assert words().decode(job.request.generated.tolist()) == job.request.text
-            assert (job.request.n_jumped > 25) is (jump == "canonical")
+            assert (len(job.request.jumped) > 25) is (jump == "canonical")
     if "chunk_tokens" not in options:
         assert steps["canonical"] * 2.5 < steps["off"]
 
@@ -137,7 +137,7 @@ def test_exact_texts_are_those_without_jumps(options, params):
         found.append([(r.generated.tolist(), r.text, r.finish_reason, r.matched) for r in requests])
         steps.append(core.totals.steps)
     assert found[0] == found[1]
-    assert sum(job.request.n_jumped for job in jobs) > 200
+    assert sum(len(job.request.jumped) for job in jobs) > 200
     if "n_slots" in options:
         assert core.scheduler.n_preempted > 0
     elif "chunk_tokens" not in options:
@@ -181,7 +181,7 @@ def test_wrong_drafts_are_taken_back(options):
         drive(core, log, jobs)
         found.append([(job.request.generated.tolist(), job.request.text, job.request.finish_reason) for job in jobs])
     assert found[0] == found[1]
-    assert 0 < sum(job.request.n_jumped for job in jobs) < guesses.n_guessed / 2
+    assert 0 < sum(len(job.request.jumped) for job in jobs) < guesses.n_guessed / 2
 
 
 def test_nothing_to_choose_needs_no_pass():

@@ -180,8 +180,8 @@ def test_texts_are_those_of_steps_that_land_first():
         seen.update(
             overlapped=watch.n_overlapped,
             dropped=watch.n_dropped,
-            jumped=sum(job.request.n_jumped for job in ahead if job.jump == "canonical"),
-            confirmed=sum(job.request.n_jumped for job in ahead if job.jump == "exact"),
+            jumped=sum(len(job.request.jumped) for job in ahead if job.jump == "canonical"),
+            confirmed=sum(len(job.request.jumped) for job in ahead if job.jump == "exact"),
         )
 
     check()

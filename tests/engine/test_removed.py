@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from nbsglang.engine.grammar.constraints import Constraints
 from nbsglang.engine.request import Request
 from nbsglang.engine.sampler import sample
 from nbsglang.engine.tokenizer import Tokenizer
-from nbsglang.events import EventLog, Logprobs, Masked, Tokens
+from nbsglang.engine.tops import MAX_TOPS
+from nbsglang.events import EventLog, Logprobs, Masked, Tokens, TokenTexts, TopLogprobs
 from tests.engine.grammar.oracle import allowed
 from tests.tiny import EOS, VOCAB_SIZE, byte_tokenizer, tiny_model
 
@@ -70,6 +72,10 @@ def test_each_token_of_a_text_has_its_own(jump):
     module = tiny_model("llama")
     for out in outs:
         assert len(out.removed) == len(out.ids)
+        assert [token.removed for token in out.ids] == list(out.removed)
+        jumped = [n for n, token in enumerate(out.ids) if token.jumped]
+        assert jumped == ([] if jump == "off" else [0, 1, 5, 6])  # "ab", and two after the x or the u
+        assert out.usage.jumped_tokens == 3 * len(jumped)
         ids = [*PROMPT.encode(), *out.ids]
         with torch.inference_mode():
             probs = torch.softmax(module(torch.tensor([ids])).logits[0].double(), -1)
@@ -108,6 +114,30 @@ def test_the_log_has_the_log_probabilities_that_were_asked_for_before_their_toke
     assert [bodies[at + 1].ids[0][0] for at in places] == list(out.ids)
 
 
+def test_the_log_has_the_likeliest_tokens_and_the_constraints_word_on_each():
+    log, pattern = EventLog(), "[a-m]{3}x?"
+    with Engine(tiny_model("llama"), tokenizer=byte_tokenizer(), kv_tokens=500, log=log) as engine:
+        out = engine.generate(PROMPT, regex=pattern, temperature=0, max_tokens=9, top_logprobs_num=40)
+        engine.generate(PROMPT, max_tokens=2, top_logprobs_num=3)
+        engine.generate(PROMPT, max_tokens=2, return_logprob=True)
+    bodies = [event.body for event in log.since(0)]
+    told = [(body, after) for body, after in pairwise(bodies) if isinstance(body, TopLogprobs)]
+    assert all(isinstance(after, Tokens) and after.requests == body.requests for body, after in told)
+    named = {token for body in bodies if isinstance(body, TokenTexts) for token in body.ids}
+    assert named >= {token for body, _ in told for token in body.ids[0]}
+    matcher = constraints().compile(Constraint("regex", pattern))
+    n_allowed = 0
+    for (body, _), tops, token in zip(told, out.top_logprobs, out.ids, strict=False):
+        assert body.ids[0] == tuple(top.id for top in tops[:MAX_TOPS])
+        assert body.logprobs[0] == tuple(top.logprob for top in tops[:MAX_TOPS])
+        assert body.allowed[0] == tuple(top.id in allowed(matcher) for top in tops[:MAX_TOPS])
+        n_allowed += sum(body.allowed[0])
+        assert matcher.accept(token)
+    assert 0 < n_allowed < len(out.ids) * MAX_TOPS
+    free = told[len(out.ids) :]
+    assert [body.allowed for body, _ in free] == [((True, True, True),)] * 2
+
+
 def test_a_program_reads_it():
     with Engine(tiny_model("llama"), tokenizer=byte_tokenizer(), kv_tokens=500, log=EventLog()) as engine:
 
@@ -116,6 +146,11 @@ def test_a_program_reads_it():
             s += PROMPT + sgl.gen("grade", regex="A|Bb", temperature=0, max_tokens=5) + sgl.gen("free", max_tokens=2)
 
         state = program.run(backend=engine)
+        cell = f"{PROMPT!r}\ngrade = gen(regex='Ab|Bb', temperature=0, max_tokens=5)\nfree = gen(max_tokens=2)"
+        run = sgl.program(cell).run(backend=engine)
         removed = state.get_meta_info("grade")["removed"]
         assert 0.5 < removed[0] <= 1
         assert "removed" not in state.get_meta_info("free")
+    assert [token.jumped for token in run.tokens] == [False, True, False, False]
+    assert [token.removed is None for token in run.tokens] == [False, True, True, True]
+    assert bytes(run.tokens[:2]).decode() == run["grade"]

@@ -33,6 +33,27 @@ def test_streams_say_which_pythons_failed() -> None:
     assert ended == {"1": "failed", "2": "cancelled", "3": "failed", "4": "cancelled"}
 
 
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        ("raise KeyboardInterrupt", "cancelled"),
+        ("raise SystemExit(1)", "failed"),
+        ("raise Cancelled('by hand')", "cancelled"),
+        ("raise OSError", "failed"),
+    ],
+)
+@pytest.mark.parametrize("where", ["", "for k in fork(1):\n    "])
+def test_a_stream_says_how_its_python_ended(line: str, how: str, where: str) -> None:
+    """Also where all of its text was there by then: no call is open, and nothing is cancelled on the way."""
+    log = sgl.EventLog()
+    cell = compile_cell(f'f"x"\na = gen()\nb = str(a)\n{where}{line}')
+    with pytest.raises((Exception, KeyboardInterrupt, SystemExit)) as caught:
+        cell.prepare({"Cancelled": Cancelled}, backend=sgl.MockBackend("t"), log=log).execute()
+    ended = [event.body.how for event in log.since() if isinstance(event.body, StreamEnded)]
+    root = "failed" if isinstance(caught.value, JoinError) else how
+    assert ended == ([root, how] if where else [root])
+
+
 def test_a_typed_value_that_was_cut_off_says_so() -> None:
     backend = sgl.MockBackend('{"t": "one two three"}')
     with pytest.raises(ProgramError, match="cut off after 2 tokens, before it was a whole value: raise max_tokens"):

@@ -107,7 +107,7 @@ def test_text_alone(shell: ZMQInteractiveShell, log: EventLog) -> None:
     assert all(set(data) == {"text/plain"} for data, *_ in shell.display_pub.sent)
 
 
-@pytest.mark.parametrize("options", [{"quiet": True}, {"show": ()}, {"show": ("none",)}, {"show": ("tree",)}])
+@pytest.mark.parametrize("options", [{"quiet": True}, {"show": ()}, {"show": ("none",)}])
 def test_nothing_is_shown(shell: ZMQInteractiveShell, log: EventLog, options: dict[str, Any]) -> None:
     run_watched(judge(backend=mock(), log=log), shell, log, **options)
     assert shell.display_pub.sent == []

@@ -342,6 +342,18 @@ def test_clearing_closes_everything(shell: Any, front_end: FrontEnd, log: EventL
     clear_desk(shell)  # twice is once
 
 
+def test_a_run_whose_widgets_are_cleared_goes_on_as_html(shell: Any, front_end: FrontEnd, log: EventLog) -> None:
+    errors: list[BaseException] = []
+    thread = in_thread(judge(backend=mock(2.0), log=log), shell, log, errors)
+    wait_until(lambda: front_end.of("RunView"))
+    front_end.greet()
+    clear_desk(shell)  # as `%reload_ext` does
+    n_pictures = len(shell.pictures)
+    wait_until(lambda: len(shell.pictures) > n_pictures and thread.is_alive())
+    thread.join(20)
+    assert errors == []
+
+
 def test_old_views_are_closed(shell: Any, front_end: FrontEnd, log: EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(desk, "_MAX_VIEWS", 3)
     for _ in range(5):

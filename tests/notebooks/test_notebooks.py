@@ -63,6 +63,15 @@ def test_outputs_are_committed_and_none_is_an_error(path: Path) -> None:
 
 
 @each
+def test_exact_percentages_of_the_text_are_those_of_the_outputs(path: Path) -> None:
+    notebook = read(path)
+    said = "\n".join(json.dumps(output) for cell in code_cells(notebook) for output in cell.outputs)
+    texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    wrong = [percent for text in texts for percent in re.findall(r"[0-9]+\.[0-9]+%", text) if percent not in said]
+    assert not wrong
+
+
+@each
 def test_it_can_be_read_as_a_page(path: Path) -> None:
     page, _ = HTMLExporter().from_notebook_node(read(path))
     for cell in read(path).cells:

@@ -20,6 +20,7 @@ ESSAY = (
 )
 DATE = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
 CITY = r'\{"city": "[A-Z][a-z]{2,12}", "population": [0-9]{1,8}, "is capital": (true|false)\}'
+GRADING, GRADES = "Student: Anna, 100 of 100 points. Grade:\n", ["A", "Above average", "Average", "Below average"]
 TOPICS = ("rain", "snow", "wind", "fog", "a rainbow", "rain again", "snow again", "frost")
 
 
@@ -51,6 +52,16 @@ def facts(s: sgl.ProgramState) -> None:
 
 
 @sgl.function
+def grading(s: sgl.ProgramState) -> None:
+    """A grade that is written under a constraint, with the likeliest tokens, and one that is chosen by its score."""
+    s += GRADING
+    branches = s.fork(2)
+    branches[0] += sgl.gen("written", regex="|".join(GRADES), temperature=0, top_logprobs_num=12)
+    branches[1] += sgl.select("scored", GRADES)
+    branches.join()
+
+
+@sgl.function
 def poem(s: sgl.ProgramState, topic: str) -> None:
     """Two lines about something, twice, in two branches."""
     s += sgl.user(f"Write a line about {topic}.")
@@ -69,6 +80,13 @@ def _judge(log: EventLog) -> None:
         engine.fsm(regex=DATE)
         engine.fsm(regex=CITY)
         facts.run(backend=engine, log=log)
+
+
+def _grades(log: EventLog) -> None:
+    """What a mask lets come, token by token, beside the scores of whole choices."""
+    with sgl.Engine("smollm2", log=log, kv_tokens=512, verify=False) as engine:
+        engine.fsm(regex="|".join(GRADES))
+        grading.run(backend=engine, log=log)
 
 
 def _crowd(log: EventLog) -> None:
@@ -122,7 +140,7 @@ def _hostile(log: EventLog) -> None:
 
 def _told(text: str, run: str, n: int) -> Iterator[Body]:
     """A run with the text in all places, its ids from `n` on."""
-    child, call, late = f"{run}.1", f"{run}.1.1", f"{run}.2"
+    child, call, pick, late = f"{run}.1", f"{run}.1.1", f"{run}.2", f"{run}.3"
     yield ev.Ready(text, text, "cpu", "float32", 100)
     yield ev.TokenTexts((n + 1, n + 2, n + 3), (text, "plain", text * 30))
     yield ev.NodeAdded(n + 1, 0, (n + 1, n + 2), 1, 0)
@@ -141,6 +159,7 @@ def _told(text: str, run: str, n: int) -> Iterator[Body]:
     yield ev.Healed(n + 1, call, text)
     yield ev.Masked((n + 1,), (0.25,))
     yield ev.Logprobs((n + 1,), (-0.5,))
+    yield ev.TopLogprobs((n + 1,), ((n + 1, n + 3, n + 9),), ((-0.5, -2.0),), ((True, False),))
     yield ev.Tokens((n + 1,), ((n + 1,),))
     yield ev.Jumped(n + 1, call, (n + 2, n + 3))
     yield ev.NodeSplit(n + 1, n + 2, 1, n + 1)
@@ -149,9 +168,15 @@ def _told(text: str, run: str, n: int) -> Iterator[Body]:
     yield ev.CallEnded(child, call, "")
     yield ev.VariableSet(child, text, text)
     yield ev.StreamEnded(child, "joined")
+    yield ev.CallBegan(run, pick, "score", text)
+    yield ev.CallEnded(run, pick, "")
+    yield ev.Scored(run, pick, (text, "plain", text), (-0.5, -1.5, -1e9), (0.75, 0.25, 0.0), 0, 3)
+    yield ev.VariableSet(run, text, text)
+    yield ev.Scored(run, "nobody's", (text,), (-0.5, -1.0), (), 0, 1)
     yield ev.CallBegan(run, late, "score", text)
     yield ev.Queued(n + 2, late, 3)
     yield ev.Preempted(n + 2, late, 1)
+    yield ev.Scored(run, late, (text, text * 9), (-0.5,), (0.5, 0.5), -1, 40)
     yield ev.CallEnded(run, late, f"BackendError: {text}")
     yield ev.Failed(late, text)
     yield ev.Control("flush", text)
@@ -159,4 +184,10 @@ def _told(text: str, run: str, n: int) -> Iterator[Body]:
     yield ev.StreamEnded(run, "failed")
 
 
-RECORDED: dict[str, Callable[[EventLog], None]] = {"judge": _judge, "crowd": _crowd, "mock": _mock, "hostile": _hostile}
+RECORDED: dict[str, Callable[[EventLog], None]] = {
+    "judge": _judge,
+    "grades": _grades,
+    "crowd": _crowd,
+    "mock": _mock,
+    "hostile": _hostile,
+}

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html.parser
 import json
+from typing import Any
 
 from nbsglang import events as ev
 from nbsglang.events import EventLog
@@ -69,6 +70,44 @@ def test_the_page_holds_the_log_and_its_script_alone_may_run() -> None:
     kept = wire.unpacked(base64.b64decode(json.loads(held)))
     assert (kept["engine"], kept["source"]) == ("e", "")
     assert kept["events"] == json.loads(json.dumps(lines_of(log.since(0), "e")))
+
+
+def _held(text: str) -> Any:
+    (_, held), _ = Page(text).scripts
+    return wire.unpacked(base64.b64decode(json.loads(held)))
+
+
+def test_one_run_begins_with_the_state_before_it_and_ends_where_another_asks() -> None:
+    log = hostile_log()
+    for n, run in enumerate(("first", "second")):
+        log.emit(run, ev.StreamBegan(f"{run}.1", "", 0, run))
+        log.emit(run, ev.CallBegan(f"{run}.1", f"{run}.1.1", "gen", "a"))
+        log.emit(f"engine {run}", ev.Queued(n, f"{run}.1.1", 1))
+        log.emit(run, ev.StreamEnded(f"{run}.1", "done"))
+        log.emit(f"engine {run}", ev.NodeAdded(7, 0, (1,), 1, n))
+    held = _held(html_page(log, source="second"))
+    assert held["engine"] == "engine second"
+    assert [line[3] for line in held["events"]] == ["StreamBegan", "CallBegan", "Queued", "StreamEnded", "NodeAdded"]
+    assert held["base"] is None, "nothing was before it: what others say is left out"
+    log.emit("engine first", ev.Queued(9, "third.1.1", 1))
+    log.emit("engine first", ev.NodeAdded(8, 0, (2,), 1, 9))
+    held = _held(html_page(log, source="first", engine="engine first"))
+    assert [line[3] for line in held["events"]] == ["StreamBegan", "CallBegan", "Queued", "StreamEnded", "NodeAdded"]
+    held = _held(html_page(log, source="second", engine="engine first"))
+    assert held["base"]["seq"] == held["events"][0][0] - 1 == 2
+    assert held["base"]["tree"]["nodes"]
+    assert _held(html_page(log, source="none", engine="e"))["events"] == [
+        line for line in json.loads(json.dumps(lines_of(log.since(0), "e"))) if line[2] == "e"
+    ], "a run of which the log has nothing"
+
+
+def test_a_log_that_has_lost_its_beginning_says_so() -> None:
+    events = hostile_log().since(0)
+    assert _held(html_page(events))["base"] is None
+    held = _held(html_page(events[2:]))
+    assert (held["base"]["seq"], held["base"]["n_lost"], held["base"]["tree"]["complete"]) == (2, 2, False)
+    assert held["events"][0][0] == 3
+    assert _held(html_page([]))["base"] is None
 
 
 def test_other_engines_are_left_out_and_what_is_lost_is_a_gap() -> None:

@@ -16,7 +16,7 @@ from tests.viz.front import WEB, browser, built_folder, node
 
 STATIC = Path(nbsglang.__file__).parent / "viz" / "static"
 BUNDLES = ("widget.js", "view.js", "page.js")
-FIRST_PAINT_MS, UPDATE_MS = 150, 25  # what is wanted; a busy machine may take three times as long
+ALL_PAINTED_MS, UPDATE_MS, KEY_MS = 150, 25, 70  # what is wanted; a busy machine may take three times as long
 
 
 def test_the_tests_of_the_front_end_pass() -> None:
@@ -64,6 +64,8 @@ def test_a_large_log_is_drawn_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
         done = node("dev/bench.mjs", folder=built_folder())
         assert done.returncode == 0, done.stderr
         took = json.loads(done.stdout)
-        if took["first_paint_ms"] < 3 * FIRST_PAINT_MS and took["update_ms"] < 3 * UPDATE_MS:
+        assert took["n_blank"] == 0, "a view that is in sight was left out of the first paint"
+        wanted = {"all_painted_ms": ALL_PAINTED_MS, "update_ms": UPDATE_MS, "key_ms": KEY_MS}
+        if all(took[name] < 3 * limit for name, limit in wanted.items()):
             break
         assert not last, took

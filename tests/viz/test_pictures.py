@@ -136,6 +136,23 @@ def test_pictures_for_display() -> None:
     assert str(status_display(None, {})) == ""
 
 
+def test_images_are_as_dark_as_the_page() -> None:
+    """Inside an image a dark system is asked for by the element's `color-scheme` alone, so that has to be said."""
+    html = Gallery(ALL).html(scene_of("hello"))
+    classes = set(re.findall(r'<img class="([^"]+)"', html))
+    assert len(classes) == 1
+    light, dark = re.findall(rf"([^{{}}]*)\.{classes.pop()}\{{color-scheme:(?:light|dark)\}}", html)
+    assert light.endswith("<style>")
+    for said in (
+        "[data-jp-theme-light=false]",
+        ".vscode-dark",
+        "[theme=dark]",
+    ):  # JupyterLab and nbconvert, VS Code, Colab
+        assert said in dark
+    assert html.count("<style>") == 1
+    assert "<style" not in Gallery(("numbers", "streams")).html(scene_of("hello")), "where there is no image"
+
+
 # ------------------------------------------------------------------------------------------------- hostile text
 
 

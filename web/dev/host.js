@@ -67,6 +67,8 @@ export class Model {
   }
 }
 
+const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+
 async function packed(value) {
   const stream = new Blob([JSON.stringify(value)]).stream().pipeThrough(new CompressionStream("deflate"));
   return new DataView(await new Response(stream).arrayBuffer());
@@ -107,9 +109,10 @@ async function final(until) {
 if (asked.get("mode") === "live") globalThis.host = await tell();
 else {
   const store = new Store(Feed.of_log(lines), { source, engine, replay: true, title: asked.get("title") ?? "a run" });
-  mount(el, store, { show, title: store.title });
+  const shell = mount(el, store, { show, title: store.title });
   if (asked.has("at")) store.seek(moment());
   globalThis.host = { store };
+  while (shell.is_beginning) await frame();
 }
-await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+for (let n = 0; n < 5; n++) await frame(); // what is out of sight comes later
 document.body.dataset.ready = "yes";

@@ -16,6 +16,8 @@ const PICTURES = {
   streams: { log: "judge", run: "1", show: "streams", title: "judge, again" },
   timeline: { log: "judge", run: "0", show: "timeline", title: "judge" },
   fsm: { log: "judge", run: "last", show: "fsm", at: "612", title: "facts" },
+  grades: { log: "grades", run: "0", show: "streams,fsm", title: "grading" },
+  first: { log: "grades", run: "0", show: "fsm", at: "79", title: "grading, at the first token" },
   numbers: { log: "crowd", show: "numbers", title: "the engine" },
   crowd: { log: "crowd", title: "the engine" },
   past: { log: "crowd", show: "tree", at: "700", title: "the engine" },

@@ -2,7 +2,7 @@
 //
 // Not here: what the event does to the state (fold/).
 
-import { n_of, n_short, shown, text_of } from "./views/tree/text.js";
+import { n_of, n_short, seconds, shown, text_of } from "./parts/text.js";
 
 const N_SHOWN = 24; // characters of text that is quoted
 
@@ -28,6 +28,8 @@ const SENTENCES = {
   Masked: ({ requests, removed }) =>
     requests.length === 1 ? `the constraint takes away ${Math.round(removed[0] * 100)}% of what request ${requests[0]} would have said` : `constraints restrict ${n_of(requests.length, "request")}`,
   Logprobs: ({ requests }) => `${n_of(requests.length, "request")} asked how likely the next token is`,
+  TopLogprobs: ({ requests, allowed }) =>
+    requests.length === 1 ? `${allowed[0]?.filter(Boolean).length ?? 0} of the ${allowed[0]?.length ?? 0} likeliest next tokens of request ${requests[0]} may come` : `${n_of(requests.length, "request")} asked which tokens are likely`,
   Preempted: ({ request, n_tokens }) => `memory is short: request ${request} gives ${n_of(n_tokens, "token")} back and waits again`,
   Finished: ({ request, reason, n_generated, n_cached, n_prompt }) =>
     `request ${request} ends (${word(reason, 20)}) with ${n_of(n_generated, "token")}; ${n_short(n_cached)} of ${n_short(n_prompt)} prompt tokens were cached`,
@@ -58,16 +60,17 @@ const SENTENCES = {
   StreamRole: ({ stream, role }, view) => `${name_of(view, stream)}: the message of ${word(role, 20)} begins`,
   CallBegan: ({ stream, kind, name }, view) => `${name_of(view, stream)} asks for ${CALLS[kind] ?? word(kind, 12)}${name ? ` ${word(name, 30)}` : ""}`,
   CallEnded: ({ error }, view, event) => (error ? `${name_of(view, event.body.stream)}: the call failed, ${word(error, 80)}` : `${name_of(view, event.body.stream)} has its answer`),
+  Scored: ({ stream, choices, shares, chosen, n_choices }, view) => {
+    const taken = chosen in choices ? `, and takes ${shown_quote(choices[chosen])} ${percent(shares[chosen])}` : "";
+    return `${name_of(view, stream)} weighs ${n_of(n_choices, "choice")}${taken}`;
+  },
   VariableSet: ({ stream, name, text }, view) => `${name_of(view, stream)}: ${word(name, 30)} = ${shown_quote(text)}`,
 };
 
 const CALLS = { gen: "text for", score: "a choice for", prefix: "a shared prefix to be computed" };
 
-/** A time in few characters. */
-export function seconds(value) {
-  if (value < 0.001) return `${(value * 1e6).toFixed(0)} µs`;
-  if (value < 1) return `${(value * 1000).toFixed(value < 0.01 ? 1 : 0)} ms`;
-  return value < 100 ? `${value.toFixed(1)} s` : `${value.toFixed(0)} s`;
+function percent(share) {
+  return Number.isFinite(share) ? ` with ${(100 * share).toFixed(share > 0.1 ? 0 : 1)}%` : "";
 }
 
 function word(text, limit) {

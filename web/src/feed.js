@@ -5,7 +5,7 @@
 //
 // Not here: how messages are read (wire.js), what one output shows (store.js).
 
-import { event_of } from "./events.js";
+import { event_of, n_until } from "./events.js";
 import { restore } from "./fold/dump.js";
 import { View } from "./fold/view.js";
 
@@ -59,6 +59,7 @@ export class Feed {
   /** Take lines of the log: all that concern us from seq `from` to `to`, the others left out. */
   take_delta(lines, from, to) {
     if (to <= this.live.seq) return;
+    this._copy_now();
     if (from > this.live.seq + 1) {
       this.waiting = true;
       this.live.lose_to(from - 1);
@@ -81,21 +82,24 @@ export class Feed {
 
   /** Take a keyframe: the state is what it says. */
   take_key(plain) {
-    const before = this.live.tree;
+    const before = this.live;
     this.live = restore(plain);
-    for (const [name, marks] of [...before.past, ...before.watched])
+    this.live.keep(before);
+    for (const [name, marks] of [...before.tree.past, ...before.tree.watched])
       if (!this.live.tree.watched.has(name)) this.live.tree.past.set(name, marks);
     for (const name of [...this.live.tree.watched.keys()]) if (is_over(this.live, name)) this.live.unwatch(name);
     this.waiting = false;
     while (this.events.length && this.events.at(-1).seq > this.live.seq) this.events.pop();
     this._copies = this._copies.filter((copy) => copy.seq < this.live.seq);
     if (!this.events.length) this._copies = [];
-    this._note_copy();
+    if (this._copies.length) this._copy_later();
+    else this._note_copy();
     this._changed();
   }
 
   /** The state after event `seq`; `near` is a view that this function gave before, and that it may move on. */
   at(seq, near = null) {
+    this._copy_now();
     let low = this._copies[0];
     for (const copy of this._copies) if (copy.seq <= seq) low = copy;
     const view = near !== null && near.seq <= seq && near.seq >= low.seq ? near : low.view.clone();
@@ -108,14 +112,7 @@ export class Feed {
 
   /** Where in `events` the first one after `seq` is. */
   place_after(seq) {
-    let low = 0;
-    let high = this.events.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.events[middle].seq <= seq) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return n_until(this.events, seq);
   }
 
   /** A feed of its own with what happened after event `first`, up to `last`. */
@@ -160,11 +157,16 @@ export class Feed {
 
   /** A copy of a large state takes longer than an update may. */
   _copy_later() {
-    this._later ??= setTimeout(() => {
-      this._later = null;
-      this._note_copy();
-    }, 0);
+    this._later ??= setTimeout(() => this._copy_now(), 0);
     this._later.unref?.();
+  }
+
+  /** Make the copy that is due; the state has not changed since. */
+  _copy_now() {
+    if (this._later === null) return;
+    clearTimeout(this._later);
+    this._later = null;
+    this._note_copy();
   }
 
   _note_copy() {

@@ -15,6 +15,7 @@ async function begin() {
     const held = JSON.parse(document.getElementById("nbsglang-log").textContent);
     const { events, base = null, source = "", engine = "", title = "", show = ALL } = await unpacked(bytes_of(held));
     const store = new Store(Feed.of_log(events, base), { source, engine, title, replay: true });
+    document.body.classList.add("nbs-page"); // with :has() in a style sheet, all changes of the page are slower
     mount(el, store, { show, title, is_page: true });
     globalThis.nbsglang_store = store; // for who looks at the page with a console
   } catch (error) {

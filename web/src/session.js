@@ -8,6 +8,7 @@ import { Store } from "./store.js";
 import { bytes_of, Receiver, unpacked } from "./wire.js";
 
 const PONG_MS = 1500; // no answer for so long: clicks do not reach the kernel while a cell runs
+const CANCEL_MS = 400; // the same for who waits for a run to be cancelled
 const PING_EVERY_MS = 5000;
 
 export class Session {
@@ -17,6 +18,7 @@ export class Session {
     this._send = send;
     this._interrupt = interrupt;
     this._is_deaf = false; // the kernel hears nothing while a cell runs
+    this._stopping = null; // the source of a run that somebody has asked to cancel, until the kernel has heard it
     this._stores = new Set();
     this._can_cancel = null;
     this._over = new Map(); // from a run's source to the seq of its end
@@ -94,27 +96,55 @@ export class Session {
       this._over.set(content.source, content.to);
       this._settle_over();
     }
-    if (content.kind !== "pong" || content.id !== this._ping) return;
-    clearTimeout(this._timer);
-    this._tell(true);
+    if (content.kind === "pong" && content.id === this._ping) this._answered();
   }
 
   /** While something happens, find out whether a click would reach the kernel, and let it know that somebody looks. */
   _look() {
     this._settle_over();
-    const at = Date.now();
-    if (at < this._next_ping) return;
-    this._next_ping = at + PING_EVERY_MS;
+    if (Date.now() >= this._next_ping) this._probe(PONG_MS);
+  }
+
+  _probe(most_ms) {
+    this._next_ping = Date.now() + PING_EVERY_MS;
     this._ping += 1;
     this._send({ do: "ping", id: this._ping });
     clearTimeout(this._timer);
-    this._timer = setTimeout(() => this._tell(false), PONG_MS);
+    this._timer = setTimeout(() => this._unanswered(), most_ms);
+  }
+
+  /** Who was deaf once must have heard something while a run goes on: between cells every kernel hears. */
+  _answered() {
+    const is_late = this._timer === null;
+    clearTimeout(this._timer);
+    this._timer = null;
+    this._stopping = null;
+    if (!this._is_deaf || (!is_late && this._goes_on())) this._tell(true);
+  }
+
+  _unanswered() {
+    this._timer = null;
+    const source = this._stopping;
+    this._stopping = null;
+    this._tell(false);
+    if (source !== null && this._goes_on(source)) this._interrupt();
+  }
+
+  /** Whether this run does, or any. */
+  _goes_on(source = null) {
+    for (const stream of this.feed.live.streams.values())
+      if (!stream.ended && (source === null || stream.source === source)) return true;
+    return false;
   }
 
   /** What a view asks for. A kernel that does not hear it while the cell runs can still be interrupted. */
   _ask(message) {
-    if (message.do === "cancel" && this._is_deaf && this._interrupt !== null) this._interrupt();
-    else this._send(message);
+    const can_interrupt = message.do === "cancel" && this._interrupt !== null;
+    if (can_interrupt && this._is_deaf) return this._interrupt();
+    this._send(message);
+    if (!can_interrupt) return;
+    this._stopping = message.source ?? this.feed.live.streams.get(message.stream)?.source ?? null;
+    this._probe(message.stream ? PONG_MS : CANCEL_MS);
   }
 
   _tell(is_heard) {

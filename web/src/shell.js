@@ -2,15 +2,15 @@
 //
 // Not here: what views show (views/), state (store.js), colours (theme.js).
 
-import { grouped } from "./grouped.js";
+import { grouped } from "./parts/grouped.js";
 import { css as theme } from "./theme.js";
-import { h, say } from "./views/tree/dom.js";
-import { shown } from "./views/tree/text.js";
+import { h, say } from "./parts/dom.js";
+import { count_words, shown } from "./parts/text.js";
 import { VIEWS } from "./views/index.js";
 
 const STYLE_ID = "nbsglang-style";
+const LEFT_ALONE = "tex2jax_ignore mathjax_ignore"; // by the typesetter of a host; its keys keep out too
 const BARE = "numbers"; // needs no heading
-const AT_ONCE = 2; // views: the numbers and another one
 
 /** Draw a store in an element. `show` names views; `is_page` that they have a page of their own. Returns {destroy(), is_beginning}. */
 export function mount(el, store, { show, title = "", is_page = false } = {}) {
@@ -19,7 +19,7 @@ export function mount(el, store, { show, title = "", is_page = false } = {}) {
     destroy: () => shell.destroy(),
     /** Whether some views are still to come. */
     get is_beginning() {
-      return shell.frame !== null;
+      return shell.left.length > 0;
     },
   };
 }
@@ -30,7 +30,7 @@ class Shell {
     add_style(doc, el.getRootNode());
     this.doc = doc;
     this.store = store;
-    this.root = h(doc, "div", { class: is_page ? "nbs page" : "nbs", role: "group", "aria-label": `nbsglang: ${title || "run"}` });
+    this.root = h(doc, "div", { class: `nbs${is_page ? " page" : ""} ${LEFT_ALONE}`, role: "group", "data-lm-suppress-shortcuts": "true", "aria-label": `nbsglang: ${title || "run"}` });
     this.head = new Head(doc, store, title);
     this.sections = names_of(show).map((name) => new Section(doc, store, name));
     this.root.append(this.head.element, ...this.sections.map((section) => section.element));
@@ -40,15 +40,15 @@ class Shell {
     this.off = store.on((changes) => this.update(changes));
     this._watch_visibility();
     this.head.update();
-    this._begin(AT_ONCE);
+    this.left = [...this.sections]; // those that have not begun
+    this._begin();
   }
 
-  /** Make some views now, and the others one a frame, so that there is soon something to be seen. */
-  _begin(n) {
-    this.frame = null;
-    const left = this.sections.filter((section) => !section.has_begun);
-    for (const section of left.slice(0, n)) section.begin();
-    if (left.length > n) this.frame = requestAnimationFrame(() => this._begin(1));
+  /** Make the next view and those after it that are in sight; what is out of sight comes after a frame was painted. */
+  _begin() {
+    do this.left.shift()?.begin();
+    while (this.left[0]?.is_in_sight);
+    if (this.left.length) requestAnimationFrame(() => setTimeout(() => this._begin(), 0));
   }
 
   update(changes) {
@@ -62,7 +62,7 @@ class Shell {
 
   destroy() {
     this.off();
-    if (this.frame !== null) cancelAnimationFrame(this.frame);
+    this.left = [];
     this.observer?.disconnect();
     for (const section of this.sections) section.destroy();
     this.root.remove();
@@ -91,7 +91,7 @@ class Head {
     this.title = h(doc, "span", { class: "nbs-title" });
     this.state = h(doc, "span", { class: "nbs-state", role: "status" });
     this.note = h(doc, "span", { class: "nbs-note", role: "status" });
-    this.cancel = h(doc, "button", { type: "button", onclick: () => this._cancel() }, "■ cancel");
+    this.cancel = h(doc, "button", { onclick: () => this._cancel() }, "■ cancel");
     this.fail = h(doc, "div", { class: "nbs-fail", hidden: true });
     const line = h(doc, "div", { class: "nbs-head" }, this.title, this.state, this.note, h(doc, "span", { class: "nbs-grow" }), this.cancel);
     this.element = h(doc, "div", {}, line, this.fail);
@@ -127,7 +127,6 @@ class Section {
     this.name = name;
     this.view = null;
     this.is_broken = false;
-    this.has_begun = false;
     this.body = h(doc, "div", { class: "nbs-view" });
     this.is_open = true;
     this.element = h(doc, "section", { class: "nbs-section", "aria-label": VIEWS[name].title }, this._heading(doc), this.body);
@@ -135,7 +134,7 @@ class Section {
 
   _heading(doc) {
     if (this.name === BARE) return null;
-    this.button = h(doc, "button", { type: "button", "aria-expanded": "true", onclick: () => this._toggle() }, h(doc, "i", { "aria-hidden": "true" }), VIEWS[this.name].title);
+    this.button = h(doc, "button", { "aria-expanded": "true", onclick: () => this._toggle() }, h(doc, "i", { "aria-hidden": "true" }), VIEWS[this.name].title);
     return h(doc, "h3", {}, this.button);
   }
 
@@ -146,8 +145,13 @@ class Section {
     if (this.is_open) this.update(new Set(["state", "cursor", "focus", "settings"]));
   }
 
+  /** Whether the view would be seen where it is; false where that cannot be told. */
+  get is_in_sight() {
+    const { top, width } = this.body.getBoundingClientRect();
+    return width > 0 && Math.abs(top) < this.body.ownerDocument.defaultView.innerHeight;
+  }
+
   begin() {
-    this.has_begun = true;
     this._guarded(() => (this.view = VIEWS[this.name].create(this.body, this.store, {})));
     if (this.view?.is_empty) this.element.hidden = true;
   }
@@ -192,12 +196,6 @@ function state_of(store, streams) {
     return `${store.settings.outcome || (roots.length === 1 ? roots[0].state : words)} in ${s.toFixed(s < 10 ? 1 : 0)} s${store.replay ? " · replay" : ""}`;
   }
   return count_words(streams.filter((stream) => !stream.ended).map((stream) => stream.state));
-}
-
-function count_words(states) {
-  const counts = new Map();
-  for (const state of states) counts.set(state, (counts.get(state) ?? 0) + 1);
-  return [...counts].map(([state, n]) => `${n} ${shown(state)}`).join(", ");
 }
 
 function note_of(store) {

@@ -4,7 +4,17 @@
 import { anchored } from "./anchor.js";
 
 const TRAITS = ["source", "engine", "title", "show", "final", "state"];
+const AGAIN_MS = [150, 300, 600, 1500, 4000];
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/** Say hello until there is a session. JupyterLab asks a kernel for a shell beside the busy one when it sees its first
+ * widget, and what is said before it has one waits for the end of the cell. */
+function greet(model) {
+  const hello = () => model.get("session") || model.send({ do: "hello" });
+  hello();
+  const timers = AGAIN_MS.map((ms) => setTimeout(hello, ms));
+  return () => timers.forEach(clearTimeout);
+}
 
 async function session_of(model, is_over) {
   for (let n = 0; n < 200 && !is_over(); n++) {
@@ -38,8 +48,8 @@ function draw(model, el, on_drawn = () => {}) {
 
 export default {
   initialize({ model }) {
-    model.send({ do: "hello" });
-    return anchored(model, (el, on_drawn) => draw(model, el, on_drawn));
+    const stops = [greet(model), anchored(model, (el, on_drawn) => draw(model, el, on_drawn))];
+    return () => stops.forEach((stop) => stop());
   },
   render: ({ model, el }) => draw(model, el),
 };

@@ -7,6 +7,7 @@ import test, { after, before } from "node:test";
 
 import { launch } from "../dev/browser.mjs";
 import { serve } from "../dev/serve.mjs";
+import { opened_large } from "./large_page.mjs";
 
 let browser;
 let server;
@@ -84,6 +85,21 @@ test("hostile texts stay texts", async () => {
   await page.close();
 });
 
+test("the odds of a choice are shown when asked for, by pointer and by keyboard", async () => {
+  const { page, errors } = await opened({ log: "grades", run: "0", show: "streams" });
+  const button = page.locator(".odds > button");
+  const rows = page.locator(".odds .of");
+  assert.equal(await button.innerText(), "79% ▸");
+  await button.click();
+  assert.deepEqual(await rows.allInnerTexts(), ["◆ A", "Average", "Below average", "Above average"]);
+  await page.locator(".lane", { has: page.locator(".odds") }).focus();
+  await page.keyboard.press(" ");
+  assert.equal(await rows.first().isVisible(), false);
+  assert.equal(await button.getAttribute("aria-expanded"), "false");
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
 test("a view that throws is switched off, and the others go on", async () => {
   const { page, errors } = await opened({ log: "judge", run: "1", mode: "live", step: "97", pause: "5", break: "tree" });
   const note = page.locator(".nbs-off");
@@ -125,5 +141,48 @@ test("sections fold by keyboard, and what is folded catches up when it is opened
   await page.keyboard.press("Enter");
   assert.equal(await page.locator(".nbs .tree").isVisible(), true);
   await page.waitForFunction(() => document.querySelector(".tree .time")?.textContent.includes("700 / "));
+  await page.close();
+});
+
+test("of many lanes only those near are filled, and the others when they come into sight", async () => {
+  const { page, errors } = await opened_large(browser, server, "streams");
+  const lanes = () => page.evaluate(() => {
+    const list = document.querySelector(".lanes").getBoundingClientRect();
+    const all = [...document.querySelectorAll(".lane")];
+    const in_sight = all.filter((lane) => lane.getBoundingClientRect().top < list.bottom && lane.getBoundingClientRect().bottom > list.top);
+    return { n: all.length, n_filled: all.filter((lane) => lane.childElementCount).length, n_blank: in_sight.filter((lane) => !lane.textContent.includes("bench") && !lane.textContent.includes("branch")).length };
+  });
+  const first = await lanes();
+  assert.ok(first.n === 65 && first.n_filled < 50 && first.n_blank === 0, JSON.stringify(first));
+  await page.evaluate(() => (document.querySelector(".lanes").scrollTop = 1e6));
+  await page.waitForFunction(() => document.querySelector(".lane:last-child").textContent.includes("branch 64"));
+  assert.equal((await lanes()).n_blank, 0);
+  await page.locator(".lane:last-child").focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("End");
+  assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^branch branch 64, running, /);
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
+test("on the timeline a click takes the focus, a click beside seeks, and a drag moves the window", async () => {
+  const { page, errors } = await opened({ log: "judge", run: "0", show: "timeline" });
+  const box = await page.locator(".timeline .stage").boundingBox();
+  await page.mouse.click(box.x + 200, box.y + 48);
+  assert.notEqual(await page.evaluate(() => host.store.focus.stream), null);
+  assert.equal(await page.evaluate(() => host.store.cursor), null);
+  await page.getByRole("button", { name: "Zoom in (+)" }).click();
+  const axis = () => page.evaluate(() => document.querySelector(".timeline canvas").toDataURL());
+  const before = await axis();
+  await page.mouse.move(box.x + 600, box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 500, box.y + 60, { steps: 4 });
+  await page.mouse.up();
+  assert.notEqual(await axis(), before);
+  assert.equal(await page.evaluate(() => host.store.cursor), null, "the click at the end of a drag is none");
+  await page.mouse.click(box.x + 400, box.y + box.height - 20);
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  assert.notEqual(await page.evaluate(() => host.store.cursor), null);
+  assert.deepEqual(errors, []);
   await page.close();
 });

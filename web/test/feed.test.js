@@ -174,3 +174,39 @@ test("a keyframe of a state that is known tells nothing new", () => {
   assert.ok(!feed.wants_key(feed.live.seq));
   assert.ok(feed.wants_key(feed.live.seq + 1));
 });
+
+test("what no dump tells outlives a keyframe: where branches were forked, what was cached; of what was lost nothing is claimed", () => {
+  const lines = lines_of("judge");
+  const known = (view) => [...view.streams.values()].map(({ forked_at, calls }) => [forked_at, ...[...calls.values()].map(({ n_before, requests }) => [n_before, ...requests.map(({ hit }) => hit)])]);
+  const whole = Feed.of_log(lines).live;
+  assert.ok(known(whole).filter(([forked_at]) => forked_at !== null).length > 4);
+  assert.ok([...whole.requests.values()].filter(({ hit, n_hit }) => hit !== null && hit.flat().length === n_hit).length > 10);
+  const feed = Feed.of_log(lines);
+  feed.waiting = true;
+  feed.take_key(plain(dump(feed.live)));
+  assert.deepEqual(known(feed.live), known(whole));
+
+  const torn = new Feed();
+  const at = lines.findLastIndex((line) => line[3] === "StreamBegan" && line[4].parent === "") + 1;
+  torn.take_delta(lines.slice(0, at - 20), 1, lines[at - 21][0]);
+  torn.take_delta(lines.slice(at + 1), lines[at + 1][0], lines.at(-1)[0]); // without some before, and its first event
+  torn.take_key(plain({ ...dump(whole), seq: whole.seq + 1 }));
+  const last = [...torn.live.streams.values()].at(-1);
+  assert.deepEqual([...last.calls.values()].map((call) => call.n_before), [...last.calls.values()].map(() => null));
+});
+
+test("a state that is copied later is the one of the keyframe, whatever comes in between", () => {
+  const lines = lines_of("crowd");
+  const feed = new Feed();
+  const some = lines.slice(0, 900);
+  feed.take_delta(some, 1, some.at(-1)[0]);
+  feed.take_delta(lines.slice(950, 1000), lines[950][0], lines[999][0]);
+  const key = plain(dump(fold(lines.slice(0, 1000).map(event_of))));
+  feed.take_key({ ...key, seq: lines[999][0] });
+  feed.take_delta(lines.slice(1000), lines[1000][0], lines.at(-1)[0]); // at once: the copy was not made yet
+  const wanted = fold(lines.slice(0, 1200).map(event_of));
+  const view = feed.at(lines[1199][0]);
+  wanted.texts = view.texts;
+  for (const each of [view, wanted]) each.tree.watched.clear();
+  assert.deepEqual(bare(view), bare(wanted));
+});

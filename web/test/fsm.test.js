@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { answer, choose, constrained, taken_away } from "../src/views/fsm/model.js";
+import { answer, choose, constrained, latest_choice } from "../src/views/fsm/model.js";
 import { joined, takes, walk, what_follows } from "../src/views/fsm/walk.js";
 import { figures, pool } from "../src/views/numbers/figures.js";
 import { saved_store } from "./fake_store.js";
@@ -74,7 +74,42 @@ test("what the mask took away is told while the answer is written", () => {
   const store = saved_store("judge", { source: lines.filter((line) => line[3] === "StreamBegan").at(-1)[2] });
   store.seek(masked[0] + 1);
   const { call } = choose(constrained(store), {}, "");
-  assert.equal(taken_away(store, call), masked[4].removed[masked[4].requests.indexOf(call.requests[0].id)]);
+  const removed = masked[4].removed[masked[4].requests.indexOf(call.requests[0].id)];
+  assert.deepEqual(latest_choice(store, call), { removed, tops: null });
+  store.seek(null);
+  assert.deepEqual(latest_choice(store, choose(constrained(store), {}, "").call), { removed, tops: null }, "of the last token");
+});
+
+test("the likeliest tokens are told with the constraint's word on each, at the cursor and of the last token", () => {
+  const store = saved_store("grades", { engine: lines_of("grades").find((line) => line[3] === "Ready")[2] });
+  const masked = lines_of("grades").filter((line) => line[3] === "Masked");
+  const latest = (seq) => {
+    store.seek(seq);
+    return latest_choice(store, choose(constrained(store), {}, "").call);
+  };
+  assert.equal(latest(masked[0][0] - 1), null, "no token yet");
+  assert.deepEqual(latest(masked[0][0]), { removed: masked[0][4].removed[0], tops: null }, "in the middle of a step");
+  const { removed, tops } = latest(masked[1][0] - 1);
+  assert.equal(removed, masked[0][4].removed[0]);
+  assert.equal(tops.length, 12);
+  const allowed = tops.filter((token) => token.is_allowed).map((token) => store.view.text_of([token.id]));
+  assert.deepEqual(allowed, ["A", "B"]);
+  for (const { share, left, is_allowed } of tops)
+    if (is_allowed) assert.ok(Math.abs(left - share / (1 - removed)) < 1e-9);
+    else assert.equal(left, null);
+  const at_end = latest(null);
+  assert.equal(at_end.removed, masked.at(-1)[4].removed[0]);
+  assert.deepEqual(latest(masked.at(-1)[0] + 5), at_end);
+  const sure = masked.findIndex((line) => line[4].removed[0] > 0.99999);
+  assert.ok(sure > 0 && latest(masked[sure + 1][0] - 1).tops.every((token) => token.left === null), "too little is left to be told");
+});
+
+test("tokens of a log that does not fit together are told as far as they go", () => {
+  const store = saved_store("hostile");
+  const told = lines_of("hostile").filter((line) => line[3] === "TopLogprobs")[0];
+  store.seek(told[0]);
+  const { tops } = latest_choice(store, choose(constrained(store), {}, "").call);
+  assert.deepEqual(tops.map((token) => [token.share > 0, token.is_allowed]), [[true, true], [true, false], [false, false]]);
 });
 
 test("the pool's parts are those of the latest step", () => {

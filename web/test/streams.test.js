@@ -10,9 +10,10 @@ import { title_of } from "../src/views/streams/chips.js";
 import { fingerprint } from "../src/views/streams/figures.js";
 import { failed_only, limited, rows_of } from "../src/views/streams/lanes.js";
 import { latency_look, logprob_look } from "../src/views/streams/looks.js";
+import { words_of } from "../src/parts/odds.js";
 import { Pace } from "../src/views/streams/pace.js";
 import { Pieces } from "../src/views/streams/pieces.js";
-import { Follower } from "../src/views/timeline/follow.js";
+import { Follower } from "../src/parts/follow.js";
 import { lines_of, NAMES, plain } from "./fixtures.js";
 
 const events_of = (name) => lines_of(name).map(event_of);
@@ -21,7 +22,7 @@ const events_of = (name) => lines_of(name).map(event_of);
 function told(...bodies) {
   return bodies.map((each, i) => {
     const [kind, body] = Object.entries(each)[0];
-    const source = /^(Stream|Call|Variable)/.test(kind) ? "r" : "e";
+    const source = /^(Stream|Call|Scored|Variable)/.test(kind) ? "r" : "e";
     return { seq: i + 1, t_ns: (i + 1) * 1e6, source, kind, body };
   });
 }
@@ -56,8 +57,7 @@ test("lanes: a fork, its branches, and what the stream goes on with", () => {
     set("a", "v", "[1, 2]"), text("a", "and?"),
     began("a3", "a", 0), text("a3", "z"), ended("a3", "done"), text("a", "so"), ended("a", "done"), began("b"),
   );
-  const pace = pace_of(events);
-  const rows = rows_of(fold(events), "", (id) => pace.forked_at(id));
+  const rows = rows_of(fold(events), "");
   const seen = rows.map((row) => [row.stream.id, row.depth, row.from, row.to, row.is_head, row.after, String(row.rails)]);
   assert.deepEqual(seen, [
     ["a", 0, 0, 1, true, 0, ""],
@@ -73,8 +73,7 @@ test("lanes: a fork, its branches, and what the stream goes on with", () => {
 
 test("lanes: the last branch of a stream that does not go on has no line below it", () => {
   const events = told(began("a"), text("a", "t"), began("a1", "a", 0), text("a1", "x"), began("a2", "a", 1), text("a2", "x"), began("a2a", "a2", 0), text("a2a", "z"));
-  const pace = pace_of(events);
-  const rows = rows_of(fold(events), "", (id) => pace.forked_at(id));
+  const rows = rows_of(fold(events), "");
   assert.deepEqual(rows.map((row) => [row.stream.id, String(row.rails)]), [["a", ""], ["a1", "true"], ["a2", "false"], ["a2a", "false,false"]]);
 });
 
@@ -84,8 +83,7 @@ test("lanes: every part of every stream is in one row, at any moment of any log"
     for (const part of [0.3, 0.6, 1]) {
       const some = events.slice(0, Math.ceil(events.length * part));
       const view = fold(some);
-      const pace = pace_of(events); // it knows the end also where the view is at an earlier moment
-      const rows = rows_of(view, "", (id) => pace.forked_at(id));
+      const rows = rows_of(view, "");
       for (const stream of view.streams.values()) {
         const mine = rows.filter((row) => row.stream === stream);
         const shown = stream.parts.map((_, at) => mine.filter((row) => at >= row.from && at < row.to).length);
@@ -99,19 +97,19 @@ test("lanes: every part of every stream is in one row, at any moment of any log"
 
 test("lanes: streams that are their own parents, or each other's, are no endless lanes", () => {
   const events = told(began("a", "a"), began("b", "c"), began("c", "b"), began("d"), text("d", "x"));
-  assert.deepEqual(rows_of(fold(events), "", () => null).map((row) => row.stream.id), ["d"]);
+  assert.deepEqual(rows_of(fold(events), "").map((row) => row.stream.id), ["d"]);
 });
 
 test("lanes: thousands of forks within each other", () => {
   const events = told(began("s0"), ...Array.from({ length: 5000 }, (_, i) => began(`s${i + 1}`, `s${i}`)));
-  const rows = rows_of(fold(events), "", () => null);
+  const rows = rows_of(fold(events), "");
   assert.equal(rows.at(-1).depth, 5000);
 });
 
 test("lanes: of many, those that failed or run stay; failed ones bring those above them", () => {
   const events = told(began("a"), ...[0, 1, 2, 3].map((i) => began(`a${i}`, "a", i)), ended("a0", "done"), ended("a1", "failed"), ended("a2", "done"));
   const view = fold(events);
-  const rows = rows_of(view, "", () => null);
+  const rows = rows_of(view, "");
   const some = limited(rows, 3);
   assert.deepEqual(some.rows.map((row) => row.stream.id), ["a", "a1", "a3"]);
   assert.deepEqual(some.left.map((stream) => stream.id), ["a0", "a2"]);
@@ -220,6 +218,16 @@ test("pace: log probabilities are there when some event has them", () => {
   assert.deepEqual(piece.runs.map((run) => [run.look, run.low]), [["l1", -0.5], ["none", null]]);
   assert.match(title_of(piece.runs[0], piece), /probability 60\.7 %/);
   assert.ok(!pace_of(events_of("judge")).has_logprobs);
+});
+
+test("pieces: a choice has the scores of all choices, and tells them", () => {
+  const scored = { Scored: { stream: "a", call_id: "c", choices: ["yes", "no", "\u202eno"], scores: [-0.2, -1.5, -1e9], shares: [0.77, 0.229, 0], chosen: 1, n_choices: 3 } };
+  const events = told(began("a"), call("a", "c", "v", "score"), answered("a", "c"), scored, set("a", "v", "no"), set("a", "v", "no"));
+  const [choice, value] = pieces_of(events, "a");
+  assert.deepEqual(choice.scores, [["yes", -0.2, 0.77, false], ["no", -1.5, 0.229, true], ["\u202eno", -1e9, 0, false]]);
+  assert.match(title_of(choice.runs[0], choice), /^chosen · by score: yes 77%, no 23%, <U\+202E>no 0%$/);
+  assert.deepEqual([value.kind, value.scores.length], ["value", 0]);
+  assert.equal(words_of([["a", -1, null, true], ["b", -1, 0.00012, false]], 1), "a –, 1 more");
 });
 
 test("looks: levels grow with the latency and fall with the probability", () => {

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { event_of } from "../src/events.js";
+import { event_of, n_until } from "../src/events.js";
 import { columns_of } from "../src/views/timeline/areas.js";
-import { Follower, index_after, seq_at, time_at } from "../src/views/timeline/follow.js";
+import { Follower, seq_at, time_at } from "../src/parts/follow.js";
 import { first_place, moved, row_of } from "../src/views/timeline/places.js";
 import { found_at, rows_of } from "../src/views/timeline/rows.js";
 import { span_words, ticks_of, time_of, x_of } from "../src/views/timeline/scale.js";
@@ -110,7 +110,7 @@ test("seeking: a time and the event that was the last by then", () => {
   const events = told(...[10, 20, 20, 30].map((t) => [t, "Control", {}]));
   assert.deepEqual([5, 10, 19, 20, 99].map((t) => seq_at(events, t)), [1, 1, 1, 3, 4]);
   assert.deepEqual([0, 1, 3, 9].map((seq) => time_at(events, seq)), [null, 10, 20, 30]);
-  assert.deepEqual([0, 2, 9].map((seq) => index_after(events, seq)), [0, 2, 4]);
+  assert.deepEqual([0, 2, 9].map((seq) => n_until(events, seq)), [0, 2, 4]);
   assert.equal(seq_at([], 5), null);
 });
 

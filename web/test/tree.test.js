@@ -46,7 +46,7 @@ test("a model counts what is below each node, and has all nodes and ghosts", () 
       const own = item.node === null ? 0 : 1;
       assert.equal(item.n_nodes, own + sum(item.children.map((child) => child.n_nodes)));
       assert.equal(item.n_tokens, (own && item.node.tokens.length) + sum(item.children.map((child) => child.n_tokens)));
-      if (own) assert.equal(item.n_leaves, Math.max(1, sum(item.children.map((child) => child.n_leaves))));
+      for (const [i, child] of item.children.entries()) assert.ok(child.parent === item && (i === 0 || child.first > item.children[i - 1].first));
     }
     const n_tokens = sum([...view.nodes.values()].map((node) => node.tokens.length));
     if (name !== "hostile") assert.deepEqual(totals(model, view.marks), { n_nodes: view.nodes.size, n_tokens }, name);
@@ -183,6 +183,12 @@ test("a log with circles and lost parents makes no trouble", () => {
   const model = build({ nodes }, { new: new Set(), hits: new Map(), evicted: new Map() });
   assert.deepEqual([...model.items.keys()], [5]);
   assert.equal(model.root.n_tokens, 2);
+  for (const parents of [[3, 1, 2, 3], [2, 3, 2, 1], [1, 1, 1], [2, 1, 1, 0]]) {
+    const some = new Map(parents.map((parent, i) => [i + 1, { id: i + 1, parent, tokens: [1] }]));
+    const { items, root } = build({ nodes: some }, { new: new Set(), hits: new Map(), evicted: new Map() });
+    const n = parents.filter((parent) => parent === 0).length;
+    assert.deepEqual([items.size, root.n_nodes, root.n_tokens], [n, n, n]);
+  }
 });
 
 test("the keyboard reaches every node, folded ones too", () => {

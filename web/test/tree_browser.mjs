@@ -8,6 +8,7 @@ import test, { after, before } from "node:test";
 
 import { launch } from "../dev/browser.mjs";
 import { serve } from "../dev/serve.mjs";
+import { opened_large } from "./large_page.mjs";
 
 let browser;
 let server;
@@ -147,5 +148,37 @@ test("labels stay inside their boxes", async () => {
     return [...node.querySelectorAll("text")].map((text) => text.getBoundingClientRect()).filter((text) => text.right > box.right + 1 || text.bottom > box.bottom + 2 || text.left < box.left - 1).map(() => node.getAttribute("aria-label"));
   }));
   assert.deepEqual(out, []);
+  await page.close();
+});
+
+test("of a large tree only what is near is on the page, and the rest comes by scrolling and by keys", async () => {
+  const { page, errors } = await opened_large(browser, server, "tree");
+  const tree = page.locator("[role=tree]");
+  const seen = () => page.evaluate(() => {
+    const frame = document.querySelector("[role=tree]").getBoundingClientRect();
+    const boxes = [...document.querySelectorAll("[role=treeitem]")].map((node) => node.querySelector(".fill").getBoundingClientRect());
+    return { n: boxes.length, n_in_sight: boxes.filter((box) => box.top < frame.bottom && box.bottom > frame.top).length, low: Math.max(...boxes.map((box) => box.bottom)) - frame.bottom };
+  });
+  const first = await seen();
+  assert.ok(first.n < 120 && first.n_in_sight > 10 && first.low > 0, JSON.stringify(first));
+  await tree.evaluate((element) => (element.scrollTop = element.scrollHeight));
+  await frame(page);
+  const last = await seen();
+  assert.ok(last.n < 120 && last.n_in_sight > 10 && last.low <= 0, JSON.stringify(last));
+  await tree.focus();
+  for (const key of ["Home", "End", "Home"]) {
+    await page.keyboard.press(key);
+    await frame(page);
+    const at = await page.evaluate(() => {
+      const tree = document.querySelector("[role=tree]");
+      const [outer, inner] = [tree, document.getElementById(tree.getAttribute("aria-activedescendant"))].map((each) => each.getBoundingClientRect());
+      return inner.top >= outer.top - 1 && inner.top < outer.bottom;
+    });
+    assert.ok(at, `${key}: what has the keyboard is in sight`);
+  }
+  await page.keyboard.press("Enter");
+  await frame(page);
+  assert.equal(await page.locator("[role=treeitem].selected").getAttribute("aria-selected"), "true");
+  assert.deepEqual(errors, []);
   await page.close();
 });

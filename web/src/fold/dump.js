@@ -10,7 +10,7 @@ const REQUEST = [
   "id", "call_id", "n_prompt", "n_hit", "n_new", "n_cached", "n_computed", "state", "ended", "admitted", "generated", "jumps",
   "over",
 ];
-const CALL = ["id", "kind", "name", "began_ns", "requests", "first_ns", "last_ns", "error", "told", "under"];
+const CALL = ["id", "kind", "name", "began_ns", "requests", "first_ns", "last_ns", "error", "told", "under", "scores"];
 const STREAM = [
   "id", "parent", "branch", "label", "source", "depth", "began_ns", "ended_ns", "ended", "error", "n_cached", "n_computed",
   "n_generated", "first_token_s",
@@ -65,7 +65,7 @@ function dump_marks(marks) {
 function dump_stream(view, stream, place) {
   return {
     ...Object.fromEntries(STREAM.map((name) => [name, stream[name]])),
-    parts: stream.parts.map(({ kind, name, text, under }) => [kind, name, text, under]),
+    parts: stream.parts.map(({ kind, name, text, under, scores }) => [kind, name, text, under, scores]),
     calls: [...stream.calls.values()].map((call) => [
       ...CALL.map((name) => (name === "requests" ? call.requests.map(place) : call[name])),
       view.caller(call.id) === stream,
@@ -111,7 +111,7 @@ function restore_marks(plain) {
 function restore_stream(state, plain, requests) {
   const stream = new StreamView(plain.id, plain.source, plain.began_ns);
   for (const name of STREAM) stream[name] = plain[name];
-  stream.parts = plain.parts.map(([kind, name, text, under]) => ({ kind, name, text, under }));
+  stream.parts = plain.parts.map(([kind, name, text, under, scores]) => ({ kind, name, text, under, scores }));
   for (const row of plain.calls) {
     const call = filled(new CallView(row[0], row[1], row[2], row[3]), CALL, row);
     call.requests = call.requests.map((at) => requests[at]);

@@ -1,9 +1,11 @@
 // The nouns that views show: requests, calls, streams, totals. As nbsglang/viz/state.py, with the same names.
 //
 // Nodes of the tree are plain objects {id, parent, tokens, locks, tick}; the array of tokens is never changed in
-// place. Parts are plain objects {kind, name, text, under} that never change.
+// place. Parts are plain objects {kind, name, text, under, scores} that never change.
 //
 // Not here: how they change (tree.js, streams.js).
+
+export const NO_SCORES = Object.freeze([]);
 
 /** One request; see RequestView in Python. */
 export class RequestView {
@@ -21,6 +23,7 @@ export class RequestView {
     this.generated = []; // token ids
     this.jumps = []; // [start, n] of those that a constraint forced
     this.over = ""; // the end of the prompt that the first of them spell anew
+    this.hit = null; // the prompt tokens that were in the tree, as arrays of its nodes; null: not known. In no dump
   }
 
   clone() {
@@ -44,6 +47,8 @@ export class CallView {
     this.error = null;
     this.told = false;
     this.under = "";
+    this.n_before = null; // the parts that its stream had when it began; null: not known. In no dump
+    this.scores = NO_SCORES; // [choice, score, share, is_chosen] of choices, the likeliest first; never changed in place
   }
 
   /** running, waiting, done, failed or cancelled. */
@@ -75,6 +80,7 @@ export class StreamView {
     this.n_computed = 0;
     this.n_generated = 0;
     this.first_token_s = null;
+    this.forked_at = null; // the parts of its parent that are its beginning; null: not known. In no dump
     this._open = null; // a Set of calls that may be open, so that a long stream need not be searched
     this._latest = null; // the newest call that is no prefix hint
   }

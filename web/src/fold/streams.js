@@ -3,14 +3,16 @@
 //
 // Not here: the radix tree (tree.js), how a stream looks.
 
-import { CallView, RequestView, StreamView } from "./state.js";
+import { CallView, NO_SCORES, RequestView, StreamView } from "./state.js";
 
 export const MAX_KEPT = 2000; // finished requests and ended streams that are remembered
 
 export const REQUESTS = new Set(["Queued", "Admitted", "Healed", "Tokens", "Jumped", "Preempted", "Finished", "Constrained"]);
 export const STREAMS = new Set([
-  "StreamBegan", "StreamEnded", "StreamText", "StreamRole", "CallBegan", "CallEnded", "VariableSet",
+  "StreamBegan", "StreamEnded", "StreamText", "StreamRole", "CallBegan", "CallEnded", "Scored", "VariableSet",
 ]);
+
+const GROWS = new Set(["StreamText", "StreamRole", "VariableSet", "CallBegan"]);
 
 export class StreamsState {
   constructor(totals, text_of) {
@@ -18,6 +20,7 @@ export class StreamsState {
     this.streams = new Map();
     this._totals = totals;
     this._text_of = text_of;
+    this.is_torn = false; // events are missing
     this._callers = new Map(); // by call id
   }
 
@@ -143,6 +146,7 @@ export class StreamsState {
       stream = new StreamView(body.stream, source, t_ns);
       this.streams.set(body.stream, stream);
     }
+    this._note_fork(stream, kind);
     switch (kind) {
       case "StreamBegan": {
         stream.parent = body.parent;
@@ -165,15 +169,40 @@ export class StreamsState {
         stream.parts.push(part("role", body.role, ""));
         break;
       case "CallBegan":
-        stream.put_call(new CallView(body.call_id, body.kind, body.name, t_ns));
+        stream.put_call(Object.assign(new CallView(body.call_id, body.kind, body.name, t_ns), { n_before: this.is_torn ? null : stream.parts.length }));
         this._callers.set(body.call_id, stream);
         break;
       case "CallEnded":
         this._end_call(stream, body, t_ns);
         break;
+      case "Scored": {
+        const call = stream.calls.get(body.call_id);
+        if (call !== undefined) call.scores = weighed(body);
+        break;
+      }
       case "VariableSet":
         stream.parts.push(part_of_variable(stream, body.name, body.text));
         break;
+    }
+  }
+
+  /** A branch says that it begins before its parent's text is there, but does nothing before it is. */
+  _note_fork(stream, kind) {
+    if (!GROWS.has(kind) || stream.parts.length || stream.calls.size || this.is_torn) return;
+    stream.forked_at = this.streams.get(stream.parent)?.parts.length ?? null;
+  }
+
+  /** Take over from the state before a keyframe what dumps do not tell. */
+  keep(before) {
+    for (const [id, { call_id, hit }] of before.requests) {
+      const request = this.requests.get(id);
+      if (request?.call_id === call_id) request.hit = hit;
+    }
+    for (const [id, { calls, forked_at }] of before.streams) {
+      const stream = this.streams.get(id);
+      if (stream === undefined) continue;
+      stream.forked_at = forked_at;
+      for (const call of stream.calls.values()) call.n_before = calls.get(call.id)?.n_before ?? null;
     }
   }
 
@@ -193,6 +222,7 @@ export class StreamsState {
 
   clone(totals, text_of) {
     const copy = new StreamsState(totals, text_of);
+    copy.is_torn = this.is_torn;
     const copies = new Map();
     const copied = (request) => {
       let mine = copies.get(request);
@@ -217,8 +247,13 @@ export class StreamsState {
   }
 }
 
-export function part(kind, name, text, under = "") {
-  return { kind, name, text, under };
+export function part(kind, name, text, under = "", scores = NO_SCORES) {
+  return { kind, name, text, under, scores };
+}
+
+function weighed({ choices, scores, shares, chosen }) {
+  const n = Math.min(choices.length, scores.length, shares.length);
+  return choices.slice(0, n).map((choice, i) => [choice, scores[i], shares[i], i === chosen]);
 }
 
 /** A variable is what the latest call wrote if it bears that call's name; else the program has set it. */
@@ -226,7 +261,7 @@ function part_of_variable(stream, name, text) {
   const call = stream.latest_call;
   if (call === null || call.name !== name || call.error !== "" || call.told) return part("value", name, text);
   call.told = true;
-  return part(call.kind === "score" ? "choice" : "gen", name, text, call.under);
+  return part(call.kind === "score" ? "choice" : "gen", name, text, call.under, call.scores);
 }
 
 /** Drop the oldest that are over, once there are many; returns them. */

@@ -76,6 +76,19 @@ export class TreeState {
     return nodes.reverse();
   }
 
+  /** The first `n` tokens on the way to a node, as arrays that nodes share; null when the tree is not known. */
+  first_tokens(node, n) {
+    if (!n) return [];
+    const path = this.complete ? this.path(node) : [];
+    if (!path.length || path[0].parent !== 0) return null;
+    const arrays = [];
+    for (const { tokens } of path) {
+      if (n > 0) arrays.push(tokens.length > n ? tokens.slice(0, n) : tokens);
+      n -= tokens.length;
+    }
+    return n > 0 ? null : arrays;
+  }
+
   /** The nodes below each node (0 is the root), oldest first; not to be changed. */
   children() {
     if (this._children_of === this.shape) return this._children;

@@ -38,7 +38,7 @@ export class View {
     if (event.seq <= this.seq) return;
     if (event.seq !== this.seq + 1) {
       this.n_lost += event.seq - this.seq - 1;
-      this.tree.complete = false;
+      this._tear();
     }
     this.seq = event.seq;
     if (this.sources.size && !this.sources.has(event.source)) return;
@@ -46,7 +46,10 @@ export class View {
     this.now_ns = event.t_ns;
     const { kind, body } = event;
     if (TREE.has(kind)) this.tree.apply(kind, body);
-    else if (REQUESTS.has(kind)) this._streams.apply_request(kind, body, event.t_ns);
+    else if (REQUESTS.has(kind)) {
+      this._streams.apply_request(kind, body, event.t_ns);
+      if (kind === "Admitted") this.requests.get(body.request).hit ??= this.tree.first_tokens(body.node, body.n_hit);
+    }
     else if (STREAMS.has(kind)) this._streams.apply_stream(kind, body, event.t_ns, event.source);
     else this._apply_to_engine(kind, body);
   }
@@ -60,8 +63,18 @@ export class View {
   lose_to(seq) {
     if (seq <= this.seq) return;
     this.n_lost += seq - this.seq;
-    this.tree.complete = false;
+    this._tear();
     this.seq = seq;
+  }
+
+  _tear() {
+    this.tree.complete = false;
+    this._streams.is_torn = true;
+  }
+
+  /** Take over from the view before a keyframe what dumps do not tell. */
+  keep(before) {
+    this._streams.keep(before._streams);
   }
 
   // ----------------------------------------------------------------------------------------------- reading

@@ -2,15 +2,16 @@
 //
 // Not here: walking the automaton (walk.js), choosing the call (model.js).
 
-import { h } from "../tree/dom.js";
-import { shown } from "../tree/text.js";
-import { answer, choose, constrained, taken_away } from "./model.js";
+import { h } from "../../parts/dom.js";
+import { shown } from "../../parts/text.js";
+import { answer, choose, constrained, latest_choice } from "./model.js";
 import { joined, walk, what_follows } from "./walk.js";
 
 const MAX_STEPS = 12; // the latest of the way
 const MAX_WAYS = 12;
 const MAX_CHARS = 2000; // of an answer
 const MAX_CALLS = 60; // to pick from
+const MAX_TOKENS = 12; // of the likeliest
 
 export const css = `
 .nbs .fsm{padding:2px 0 4px}.nbs .fsm select{font:inherit;color:inherit;background:var(--nbs-soft);border:1px solid var(--nbs-line);border-radius:4px;max-width:320px;min-height:26px}
@@ -22,6 +23,7 @@ export const css = `
 .nbs .fsm .way{font:12px/1.5 var(--nbs-mono);padding:0 6px;border-bottom:1.5px solid var(--nbs-line);white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate}
 .nbs .fsm .way.forced{color:var(--nbs-blue);border-bottom:4px double var(--nbs-blue);font-weight:600}
 .nbs .fsm .option{font:12px/1.5 var(--nbs-mono);border:1px solid var(--nbs-line);border-radius:4px;padding:0 6px;white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate}
+.nbs .fsm .option b{font-weight:600}.nbs .fsm .option.banned{border-style:dashed;color:var(--nbs-faint)}
 .nbs .fsm .option.forced{border:3px double var(--nbs-blue);color:var(--nbs-blue);font-weight:600}
 .nbs .fsm .text{font:12px/1.6 var(--nbs-mono);white-space:pre-wrap;overflow-wrap:anywhere;min-width:0;flex:1 1 300px;unicode-bidi:isolate}
 .nbs .fsm .text .forced{color:var(--nbs-blue);font-weight:600;text-decoration:underline double 1px;text-underline-offset:3px}
@@ -58,13 +60,13 @@ class FsmView {
     this._list(calls, chosen);
     const { view } = this.store;
     const told = answer(view, chosen.call);
-    const share = taken_away(this.store, chosen.call);
+    const latest = latest_choice(this.store, chosen.call);
     const graph = view.graphs.get(chosen.call.under);
     this.body.replaceChildren(
       this._line("answer", this.select, this._state(chosen)),
       this._line("must match", h(this.doc, "span", { class: "under" }, shown(chosen.call.under))),
       this._line("written", this._written(told), h(this.doc, "span", { class: "got" }, counts(told))),
-      ...(share === null ? [] : [this._mask(share)]),
+      ...(latest === null ? [] : [this._mask(latest.removed), this._likeliest(latest.tops)]),
       ...(graph === undefined ? [this._hint()] : this._way(graph, told.text, chosen.call)),
     );
   }
@@ -111,11 +113,29 @@ class FsmView {
 
   /** How much the mask took away, as a bar and in words. */
   _mask(share) {
-    const percent = `${(100 * share).toFixed(share > 0.1 ? 0 : 1)}%`;
     const gone = h(this.doc, "span", { class: "gone" });
-    gone.style.width = percent;
-    const words = h(this.doc, "span", { class: "got" }, `took away ${percent} of what the model would have said, at the latest token`);
+    gone.style.width = `${100 * share}%`;
+    const words = h(this.doc, "span", { class: "got" }, `took away ${percent(share)} of what the model would have said, at the latest token`);
     return this._line("the mask", h(this.doc, "span", { class: "share", "aria-hidden": "true" }, gone), words);
+  }
+
+  /** What was likely there, and what of it was allowed, if the log has it; else how to get it. */
+  _likeliest(tops) {
+    if (tops === null) {
+      const words = "How likely single tokens were: gen(…, top_logprobs_num=8) puts the likeliest into the log; engine.allowed(…) tells of all that may come.";
+      return h(this.doc, "div", { class: "key" }, words);
+    }
+    const strip = h(this.doc, "span", { class: "strip" });
+    for (const { id, share, left, is_allowed } of tops.slice(0, MAX_TOKENS)) {
+      const title = `${is_allowed ? "allowed" : "not allowed"}: the model gave it ${percent(share)}${left === null ? "" : `, ${percent(left)} of what the mask left`}`;
+      const text = spaces(this.store.view.text_of([id]));
+      const said = is_allowed ? h(this.doc, "b", {}, text) : `✗ ${text}`;
+      const odds = left === null ? percent(share) : `${percent(share)} → ${percent(left)}`;
+      strip.append(h(this.doc, "span", { class: is_allowed ? "option" : "option banned", title }, said, h(this.doc, "span", { class: "got" }, ` ${odds}`)));
+    }
+    const n = tops.filter((token) => token.is_allowed).length;
+    strip.append(h(this.doc, "span", { class: "got" }, n ? "✗ not allowed · → of what the mask left" : "none of these was allowed"));
+    return this._line("likeliest", strip);
   }
 
   /** The way through the automaton up to now, and what may follow. */
@@ -154,6 +174,11 @@ class FsmView {
 function label_of(stream, call) {
   const where = stream.label || (stream.parent ? `branch ${stream.branch}` : "");
   return shown([call.name || call.kind, where].filter(Boolean).join(" · ")).slice(0, 60);
+}
+
+function percent(share) {
+  if (share > 0.9999) return "over 99.99%"; // a 32-bit number near 1 does not tell more
+  return `${(100 * share).toFixed(share >= 0.1 ? 0 : share >= 0.001 || share === 0 ? 1 : 3)}%`;
 }
 
 function counts({ n_forced, n_chosen }) {

@@ -2,6 +2,8 @@
 //
 // Not here: the automaton (walk.js), how it is drawn (index.js).
 
+import { runs_of, text_of_runs } from "../../parts/runs.js";
+
 /** The constrained calls of a store's run, oldest first: [{stream, call}]. */
 export function constrained(store) {
   const calls = [];
@@ -25,39 +27,56 @@ export function choose(calls, focus, picked) {
 export function answer(view, call) {
   const request = call.requests[0];
   if (request === undefined) return { pieces: [], text: "", n_forced: 0, n_chosen: 0 };
-  const n = request.generated.length;
-  const pieces = [];
-  let at = 0;
-  let n_forced = 0;
-  const add = (until, forced) => {
-    if (until > at) pieces.push({ text: view.text_of(request.generated.slice(at, until)), forced, n: until - at });
-    at = Math.max(at, until);
-  };
-  for (const [start, length] of request.jumps) {
-    add(Math.min(start, n), false);
-    const before = at;
-    add(Math.min(start + length, n), true);
-    n_forced += at - before;
-  }
-  add(n, false);
-  const whole = pieces.map((piece) => piece.text).join("");
+  const runs = runs_of(view, request, 0, (i, is_forced) => (is_forced ? "forced" : "chosen"));
+  const pieces = runs.map(({ look, text, n }) => ({ text, forced: look === "forced", n }));
+  const whole = text_of_runs(runs);
   const text = request.over ? Array.from(whole).slice(Array.from(request.over).length).join("") : whole;
-  return { pieces, text, n_forced, n_chosen: n - n_forced };
+  const n_forced = pieces.reduce((n, piece) => n + (piece.forced ? piece.n : 0), 0);
+  return { pieces, text, n_forced, n_chosen: request.generated.length - n_forced };
 }
 
 const N_BACK = 400; // events in which the latest mask of a call is looked for
+const LEAST_KEPT = 1e-5; // of what the mask left; the rest of a 32-bit number near 1 is too coarse below
 
-/** The share of the model's own distribution that the mask took away from the call's latest token; null if unknown. */
-export function taken_away(store, call) {
+/**
+ * What the log has of the call's latest token, by the model's own distribution: `removed`, the share that the mask took
+ * away, and `tops`, the likeliest tokens [{id, share, left, is_allowed}], null where the log has none; `left` is the share
+ * of what the mask left, null where that is too little to be told. null where nothing is known.
+ */
+export function latest_choice(store, call) {
   const request = call.requests[0]?.id;
-  if (request === undefined || call.error !== null) return null;
+  if (request === undefined) return null;
   const { events } = store;
-  const end = store.feed.place_after(store.view.seq);
+  const end = end_of(store, call);
+  let tops = null;
   for (let i = end - 1; i >= Math.max(end - N_BACK, 0); i--) {
     const { kind, body, source } = events[i];
-    if (kind !== "Masked" || (store.engine && source !== store.engine)) continue;
+    if ((kind !== "Masked" && kind !== "TopLogprobs") || (store.engine && source !== store.engine)) continue;
     const at = body.requests.indexOf(request);
-    if (at >= 0) return body.removed[at];
+    if (at < 0) continue;
+    if (kind === "Masked") return { removed: body.removed[at], tops: tops && tokens_of(...tops, body.removed[at]) };
+    tops ??= [body.ids[at], body.logprobs[at], body.allowed[at]]; // of the same step as the mask before it
   }
   return null;
+}
+
+/** Where in the log the call's latest token is over: at the cursor, or where its last token came if that is earlier. */
+function end_of(store, call) {
+  const end = store.feed.place_after(store.view.seq);
+  if (call.error === null || call.last_ns === null) return end;
+  let [low, high] = [0, end];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (store.events[middle].t_ns <= call.last_ns) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function tokens_of(ids = [], logprobs = [], allowed = [], removed) {
+  return ids.map((id, i) => {
+    const share = Math.exp(logprobs[i] ?? -Infinity);
+    const left = allowed[i] && 1 - removed > LEAST_KEPT ? Math.min(share / (1 - removed), 1) : null;
+    return { id, share, left, is_allowed: Boolean(allowed[i]) };
+  });
 }

@@ -1,6 +1,6 @@
 // A small curve of how many requests ran in each step, from the beginning of the run to the cursor.
 
-import { h, say } from "../tree/dom.js";
+import { h, say } from "../../parts/dom.js";
 
 const WIDTH = 160;
 const HEIGHT = 26;

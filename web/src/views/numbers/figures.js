@@ -2,8 +2,8 @@
 //
 // Not here: how they are laid out (index.js).
 
-import { grouped as count } from "../../grouped.js";
-import { seconds } from "../../explain.js";
+import { grouped as count } from "../../parts/grouped.js";
+import { n_round, seconds } from "../../parts/text.js";
 
 /** [name, value, long] rows: what the store's run (without one: its engine) has cost at the cursor. */
 export function figures(store) {
@@ -25,7 +25,7 @@ function run_figures(view, streams) {
   const first = first_token_s(streams);
   if (first !== null) rows.push(["first token", seconds(first), "from the beginning of the run"]);
   const speed = tokens_per_s(streams, generated);
-  if (speed !== null) rows.push(["speed", `${speed < 100 ? speed.toFixed(1) : speed.toFixed(0)} tok/s`, "of all streams together"]);
+  if (speed !== null) rows.push(["speed", `${n_round(speed)} tok/s`, "of all streams together"]);
   return [...rows, ...step_figures(view)];
 }
 

@@ -2,8 +2,9 @@
 //
 // Not here: the figures (figures.js), the curve (curve.js).
 
-import { grouped } from "../../grouped.js";
-import { h, say } from "../tree/dom.js";
+import { grouped } from "../../parts/grouped.js";
+import { h, say } from "../../parts/dom.js";
+import { create_share } from "../../parts/share.js";
 import { create_curve } from "./curve.js";
 import { figures, pool } from "./figures.js";
 
@@ -13,8 +14,8 @@ export const css = `
 .nbs .numbers dl div{display:flex;flex-direction:column}
 .nbs .numbers dt{color:var(--nbs-faint);font-size:11px;line-height:1.3}.nbs .numbers dd{margin:0;font-weight:600;font-variant-numeric:tabular-nums;line-height:1.35;white-space:nowrap}
 .nbs .numbers .pool{flex:1 1 260px;min-width:220px;max-width:460px}
-.nbs .numbers .bar{display:flex;height:12px;border:1px solid var(--nbs-fg);border-radius:3px;overflow:hidden}
-.nbs .numbers .bar span{display:block;height:100%}
+.nbs .numbers .gauge{display:flex;height:12px;border:1px solid var(--nbs-fg);border-radius:3px;overflow:hidden}
+.nbs .numbers .gauge span{flex:0 0 0;height:100%}
 .nbs .numbers .locked{background:repeating-linear-gradient(45deg,var(--nbs-orange) 0 1.5px,transparent 1.5px 5px),repeating-linear-gradient(-45deg,var(--nbs-orange) 0 1.5px,transparent 1.5px 5px),color-mix(in srgb,var(--nbs-orange) 35%,var(--nbs-bg))}
 .nbs .numbers .evictable{background:repeating-linear-gradient(-45deg,var(--nbs-blue) 0 1.5px,var(--nbs-bg) 1.5px 5px)}
 .nbs .numbers .free{background:var(--nbs-bg)}
@@ -71,27 +72,22 @@ class NumbersView {
 
 class Pool {
   constructor(doc) {
-    this.bars = {};
     this.counts = {};
     const names = ["locked", "evictable", "free"];
     for (const name of names) {
-      this.bars[name] = h(doc, "span", { class: name });
       this.counts[name] = h(doc, "span");
     }
-    this.bar = h(doc, "div", { class: "bar", role: "img" }, ...Object.values(this.bars));
+    this.bar = create_share(doc, names, { class: "gauge", role: "img" });
     const parts = names.map((name) => h(doc, "span", {}, h(doc, "i", { class: name }), this.counts[name]));
-    this.element = h(doc, "div", { class: "pool", title: "The KV pool, in tokens" }, this.bar, h(doc, "div", { class: "parts" }, ...parts));
+    this.element = h(doc, "div", { class: "pool", title: "The KV pool, in tokens" }, this.bar.element, h(doc, "div", { class: "parts" }, ...parts));
   }
 
   show(parts) {
     this.element.hidden = parts === null;
     if (parts === null) return;
-    const total = parts.reduce((n, [, value]) => n + value, 0) || 1;
-    for (const [name, value] of parts) {
-      this.bars[name].style.width = `${(100 * Math.max(value, 0)) / total}%`;
-      say(this.counts[name], `${grouped(value)} ${name}`);
-    }
+    this.bar.show(parts.map(([, value]) => value));
+    for (const [name, value] of parts) say(this.counts[name], `${grouped(value)} ${name}`);
     const words = parts.map(([name, value]) => `${grouped(value)} ${name}`).join(", ");
-    this.bar.setAttribute("aria-label", `KV pool: ${words} tokens`);
+    this.bar.element.setAttribute("aria-label", `KV pool: ${words} tokens`);
   }
 }

@@ -2,18 +2,17 @@
 //
 // Not here: what they do (index.js).
 
-import { h, say, toolbar } from "../tree/dom.js";
+import { h, press, say, toolbar } from "../../parts/dom.js";
 import { KINDS, SCALES } from "./looks.js";
 
 const MODES = { kind: "By kind", latency: "By latency", logprob: "By probability" };
-const NO_LOGPROBS = "This log has no log probabilities of tokens.";
 
 /** `on`: mode(name), failed(), fold(). */
 export function create_bar(doc, on) {
-  const button = (text, title, onclick) => h(doc, "button", { type: "button", "aria-pressed": "false", title, onclick }, text);
+  const button = (text, title, onclick) => h(doc, "button", { "aria-pressed": "false", title, onclick }, text);
   const modes = Object.entries(MODES).map(([name, text]) => [name, button(text, "What the colour of a token tells", () => on.mode(name))]);
   const failed = button("Failed only", "Show the streams that failed, and those above them", () => on.failed());
-  const fold = h(doc, "button", { type: "button", title: "Fold or unfold all lanes", onclick: () => on.fold() }, "Fold all");
+  const fold = h(doc, "button", { title: "Fold or unfold all lanes", onclick: () => on.fold() }, "Fold all");
   const count = h(doc, "span", { class: "count" });
   const legend = h(doc, "div", { class: "legend", "aria-label": "Legend" });
   const tools = toolbar(doc, "Streams", ...modes.map(([, each]) => each), failed, fold);
@@ -23,8 +22,8 @@ export function create_bar(doc, on) {
     element: h(doc, "div", { class: "top" }, h(doc, "div", { class: "bar" }, tools, count), legend),
     /** What is chosen, what there is to choose from, and words on the streams. */
     show({ mode, is_failed_only, is_all_folded, has_logprobs, words, looks }) {
-      for (const [name, each] of modes) each.setAttribute("aria-pressed", String(name === mode));
-      failed.setAttribute("aria-pressed", String(is_failed_only));
+      for (const [name, each] of modes) press(each, name === mode);
+      press(failed, is_failed_only);
       say(fold, is_all_folded ? "Unfold all" : "Fold all");
       say(count, words);
       const source = `${mode} ${has_logprobs} ${[...looks]}`;
@@ -35,7 +34,7 @@ export function create_bar(doc, on) {
 }
 
 function entries(doc, mode, has_logprobs, looks) {
-  if (mode === "logprob" && !has_logprobs) return [h(doc, "span", {}, NO_LOGPROBS)];
+  if (mode === "logprob" && !has_logprobs) return ["This log has no log probabilities of tokens."];
   const key = (look, text) => h(doc, "span", { class: "key" }, h(doc, "span", { class: `run ${look}` }, "abc"), ` ${text}`);
   const kinds = Object.keys(KINDS).filter((look) => looks.has(look) && (mode === "kind" || look === "jumped"));
   const named = kinds.map((look) => key(look, [KINDS[look].sign, KINDS[look].word].filter(Boolean).join(" ")));

@@ -3,10 +3,12 @@
 //
 // Not here: which pieces there are (pieces.js), their looks (looks.js, css.js).
 
-import { grouped } from "../../grouped.js";
-import { h, say } from "../tree/dom.js";
-import { shown, shown_lines } from "../tree/text.js";
+import { grouped } from "../../parts/grouped.js";
+import { h, say } from "../../parts/dom.js";
+import { slices } from "../../parts/runs.js";
+import { shown, shown_lines } from "../../parts/text.js";
 import { KINDS, SCALES } from "./looks.js";
+import { create_odds, words_of } from "../../parts/odds.js";
 
 const LONG = 420; // characters of a text of the program that are shown whole; of a longer one both ends
 const HEAD = 220;
@@ -25,7 +27,7 @@ export class Chips {
     this._unfolded = new Set();
     this._most = MOST;
     this._runs = new WeakMap(); // from an element to its run and its piece, for titles
-    this._more = h(this._doc, "button", { type: "button", class: "more", tabindex: -1, onclick: () => this._show_more() });
+    this._more = h(this._doc, "button", { class: "more", tabindex: -1, onclick: () => this._show_more() });
     element.addEventListener("pointerover", (event) => this._name(event.target));
   }
 
@@ -65,14 +67,17 @@ export class Chips {
     }
   }
 
-  /** Show the middles of all long texts, or hide them again. */
+  /** Show the middles of all long texts and the odds of all choices, or hide them again. */
   toggle_folds() {
     const folded = this._chips.filter(({ piece }) => is_long(piece));
-    const opens = folded.some(({ piece }) => !this._unfolded.has(piece.at));
+    const odds = this._chips.map((chip) => chip.odds).filter(Boolean);
+    const opens = folded.some(({ piece }) => !this._unfolded.has(piece.at)) || odds.some((each) => !each.is_open);
+    for (const each of odds) each.toggle(opens);
+    if (odds.length) this._on_size();
     for (const { piece } of folded) this._fold(piece.at, opens);
   }
 
-  // ------------------------------------------------------------------------------------------------ making
+  // --- making
 
   _make(piece) {
     const mark = KINDS[sign_of(piece)];
@@ -104,6 +109,9 @@ export class Chips {
       segments.push({ segment, element: made });
     }
     if (piece.note) element.append(h(this._doc, "i", { class: "note" }, ` ${shown(piece.note)}`));
+    chip.odds?.element.remove();
+    chip.odds = piece.scores.length ? create_odds(this._doc, piece.scores, this._on_size) : null;
+    if (chip.odds !== null) element.append(chip.odds.element);
   }
 
   /** Make the element of a segment show another one, if it is the same with more text or none. */
@@ -121,7 +129,7 @@ export class Chips {
     if (segment.fold) {
       const words = `⋯ ${grouped(segment.fold)} characters ⋯`;
       const onclick = () => this._fold(piece.at, true);
-      return h(this._doc, "button", { type: "button", class: "fold", tabindex: -1, onclick, title: "Show all of it" }, words);
+      return h(this._doc, "button", { class: "fold", tabindex: -1, onclick, title: "Show all of it" }, words);
     }
     const element = h(this._doc, "span", { class: `run ${segment.look}` });
     element.append(this._doc.createTextNode(shown_lines(segment.text)));
@@ -137,7 +145,7 @@ export class Chips {
     return [...cut(0, HEAD), { look: "fold", text: "", fold: length - HEAD - TAIL }, ...cut(length - TAIL, length)];
   }
 
-  // ---------------------------------------------------------------------------------------- what readers do
+  // --- what readers do
 
   _fold(at, opens) {
     if (opens) this._unfolded.add(at);
@@ -167,6 +175,7 @@ export function title_of(run, piece) {
   const words = [kind.word];
   if (run.n) words.push(run.n === 1 ? "1 token" : `${run.n} tokens`);
   if (run.low !== null && level !== null) words.push(...values(run, level));
+  if (piece.scores.length) words.push(`by score: ${words_of(piece.scores)}`);
   if (piece.under) words.push(`constraint: ${shown(piece.under.slice(0, 300))}`);
   if (piece.request !== null) words.push(`request ${piece.request}`);
   return words.join(" · ");
@@ -201,15 +210,4 @@ function length_of(piece) {
 
 function is_long(piece) {
   return FOLDED.has(piece.kind) && length_of(piece) > LONG;
-}
-
-function slices(runs, from, to) {
-  const found = [];
-  let at = 0;
-  for (const run of runs) {
-    const text = run.text.slice(Math.max(0, from - at), Math.max(0, to - at));
-    if (text) found.push({ ...run, text });
-    at += run.text.length;
-  }
-  return found;
 }

@@ -2,22 +2,25 @@
 //
 // Not here: the order of lanes (lanes.js), a lane (row.js), its text (pieces.js, chips.js), times of tokens (pace.js).
 
-import { h, say } from "../tree/dom.js";
-import { Follower } from "../timeline/follow.js";
+import { h, say } from "../../parts/dom.js";
+import { focused } from "../../parts/focus.js";
+import { Follower } from "../../parts/follow.js";
+import { leave } from "../../parts/leave.js";
 import { create_bar } from "./bar.js";
-import { css } from "./css.js";
+import { css as own_css } from "./css.js";
 import { census, fingerprint, news_of } from "./figures.js";
-import { focused, newest_request } from "./focus.js";
 import { listen } from "./keys.js";
 import { failed_only, limited, rows_of } from "./lanes.js";
+import { css as odds_css } from "../../parts/odds.js";
 import { Pace } from "./pace.js";
 import { Pieces } from "./pieces.js";
 import { Row } from "./row.js";
 
-export { css };
+export const css = own_css + odds_css;
 
 const MAX_LANES = 128; // more only when the reader asks for them
 const MANY = 12; // above it, branches begin folded
+const FIRST = 900, TALL = 90, LOW = 31; // pixels: what is drawn at once, and a guess of the heights of lanes
 
 export function create(root, store) {
   return new StreamsView(root, store);
@@ -47,10 +50,9 @@ class StreamsView {
   }
 
   destroy() {
+    this._sight.disconnect();
     this._element.remove();
   }
-
-  // ----------------------------------------------------------------------------------------------- building
 
   _build(root) {
     const doc = this._doc;
@@ -61,11 +63,11 @@ class StreamsView {
       fold: () => this._fold_all(),
     });
     this._list = h(doc, "div", { class: "lanes", role: "tree", "aria-label": "Streams", tabindex: -1 });
-    this._left = h(doc, "button", { type: "button", class: "left", onclick: () => this._show_more() });
+    this._left = h(doc, "button", { class: "left", onclick: () => this._show_more() });
     this._empty = h(doc, "div", { class: "empty" });
-    this._news = h(doc, "div", { class: "news", role: "status" });
+    this._news = h(doc, "div", { class: "unseen", role: "status" });
     this._element = h(
-      doc, "div", { class: "streams tex2jax_ignore mathjax_ignore", "data-lm-suppress-shortcuts": "true" },
+      doc, "div", { class: "streams" },
       this._bar.element, this._list, this._left, this._empty, this._news,
     );
     root.append(this._element);
@@ -76,18 +78,20 @@ class StreamsView {
     };
     listen(this._list, () => this._shown, {
       fold: (row, folds) => this._fold(row, folds),
-      focus: (row) => this._focus_on(row, newest_request(row.stream)),
+      focus: (row) => this._focus_on(row, row.stream.latest_call?.requests[0]?.id ?? null),
       leave: (row) => this._leave(row),
       cancel: (row) => this._may_cancel(row.stream) && this._cancel(row.stream.id),
       move: (row) => this._move_to(row),
     });
+    const row_of = (element) => this._shown.find((row) => row.element === element);
     this._list.addEventListener("focusin", (event) => {
-      const row = this._shown.find((each) => each.element === event.target.closest("[role=treeitem]"));
+      const row = row_of(event.target.closest("[role=treeitem]"));
       if (row !== undefined) this._rest_on(row.key);
     });
+    this._sight = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) row_of(target)?.come_near(isIntersecting);
+    }, { root: this._list, rootMargin: "300px 0px" });
   }
-
-  // ------------------------------------------------------------------------------------------------ showing
 
   _show() {
     const { view, settings, live } = this._store;
@@ -95,7 +99,7 @@ class StreamsView {
     pace.check(live);
     const mode = settings.streams_by ?? "kind";
     this._begin_anew_if(view, mode, pace);
-    const all = rows_of(view, this._store.source, (id) => pace.forked_at(id));
+    const all = rows_of(view, this._store.source);
     const streams = all.filter((row) => row.is_head).map((row) => row.stream);
     const wanted = settings.streams_failed ? failed_only(all, view.streams) : all;
     const { rows, left } = limited(wanted, this._most, this._store.focus.stream);
@@ -124,16 +128,23 @@ class StreamsView {
     const keep = new Set(rows.map((row) => row.key));
     for (const [key, row] of this._rows) {
       if (keep.has(key)) continue;
+      this._sight.unobserve(row.element);
       row.element.remove();
       this._rows.delete(key);
     }
     let before = null;
+    let y = 0;
     this._shown = rows.map((row) => {
       const lane = this._lane(row.stream, view, pace);
       for (const piece of lane.list) for (const run of piece.runs) looks.add(run.look);
       let shown = this._rows.get(row.key);
-      if (shown === undefined) this._rows.set(row.key, (shown = new Row(this._doc, row.key, this._on)));
+      if (shown === undefined) {
+        this._rows.set(row.key, (shown = new Row(this._doc, row.key, this._on)));
+        shown.come_near(y < FIRST);
+        this._sight.observe(shown.element);
+      }
       this._show_row(shown, row, lane);
+      y += shown.is_folded ? LOW : TALL;
       const next = before === null ? this._list.firstChild : before.nextSibling;
       if (next !== shown.element) this._list.insertBefore(shown.element, next);
       before = shown.element;
@@ -172,7 +183,7 @@ class StreamsView {
     return this._folds.get(row.key) ?? this._all_folded ?? (this._n_streams > MANY && row.depth > 0 && row.stream.state !== "failed");
   }
 
-  // ------------------------------------------------------------------------------------------------- focus
+  // --- focus
 
   _show_focus() {
     const { id, request } = (this._marked = focused(this._store));
@@ -206,10 +217,11 @@ class StreamsView {
   _leave(row) {
     this._set_focus({ stream: null, request: null });
     row.element.focus();
-    row.element.blur();
+    leave(row.element);
   }
 
   _move_to(row) {
+    row.come_near(true);
     this._rest_on(row.key);
     row.element.focus({ preventScroll: true });
     this._bring_in(row.element);
@@ -219,8 +231,6 @@ class StreamsView {
     this._stop = key;
     for (const row of this._rows.values()) row.set_stop(row.key === key);
   }
-
-  // ---------------------------------------------------------------------------------------- what readers do
 
   _fold(row, folds) {
     this._folds.set(row.key, folds);

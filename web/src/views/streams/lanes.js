@@ -8,8 +8,8 @@
 
 export const MAX_DEPTH = 8; // deeper lanes are indented no further
 
-/** The rows of a run (of all runs for ""), top to bottom. `forked_at(id)` is that of Pace. */
-export function rows_of(view, source, forked_at) {
+/** The rows of a run (of all runs for ""), top to bottom. */
+export function rows_of(view, source) {
   const streams = view.streams_of(source);
   const below = new Map(streams.map((stream) => [stream.id, []]));
   const tops = streams.filter((stream) => {
@@ -17,7 +17,7 @@ export function rows_of(view, source, forked_at) {
     siblings?.push(stream);
     return siblings === undefined;
   });
-  const lane = (stream, depth, rails) => steps(stream, depth, rails, groups(below.get(stream.id), forked_at));
+  const lane = (stream, depth, rails) => steps(stream, depth, rails, groups(below.get(stream.id)));
   const rows = [];
   const todo = tops.map((stream) => () => lane(stream, 0, [])).reverse(); // not by recursion: a log may nest deeply
   while (todo.length) {
@@ -52,7 +52,7 @@ function continues(stream, at) {
 }
 
 /** The branches of a stream by the forks that made them, in order: [{at, branches}]. */
-function groups(branches, forked_at) {
+function groups(branches) {
   const found = [];
   for (const branch of branches) {
     const last = found.at(-1);
@@ -61,7 +61,7 @@ function groups(branches, forked_at) {
   }
   let least = 0;
   for (const fork of found) {
-    const known = fork.branches.map((branch) => forked_at(branch.id)).filter((at) => at !== null);
+    const known = fork.branches.map((branch) => branch.forked_at).filter((at) => at !== null);
     fork.at = known.length ? Math.max(least, Math.min(...known)) : Infinity;
     least = fork.at;
   }

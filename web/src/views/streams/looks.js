@@ -38,17 +38,9 @@ export function logprob_look(value) {
   return value === null ? "none" : `l${LOGPROB.filter((edge) => value < edge).length}`;
 }
 
-/** The marks of a stream's states. */
-export const STATES = {
-  running: look("▶", "running"),
-  waiting: look("…", "waiting"),
-  done: look("✓", "done"),
-  joined: look("⤴", "joined"),
-  failed: look("✗", "failed"),
-  cancelled: look("■", "cancelled"),
-};
+const STATES = { running: "▶", waiting: "…", done: "✓", joined: "⤴", failed: "✗", cancelled: "■" };
 
-/** The mark of a state, whatever a log calls it; `name` is safe as a part of a class. */
+/** The mark {name, sign} of a stream's state, whatever a log calls it; the name is safe as a part of a class. */
 export function state_mark(state) {
-  return Object.hasOwn(STATES, state) ? { name: state, ...STATES[state] } : { name: "ended", sign: "·", word: "ended" };
+  return Object.hasOwn(STATES, state) ? { name: state, sign: STATES[state] } : { name: "ended", sign: "·" };
 }

@@ -1,13 +1,15 @@
 // The text of a stream as pieces, each with runs of one look: what is drawn as chips.
 //
-// A piece is {at, kind, name, under, call, request, of, note, live, runs}; `at` is the index of its part, or Infinity
-// for what an open call writes; `of` is "2/3" for the second of three texts. A run is {look, text, n, low, high}: n
-// tokens, and the least and greatest of their values in the mode (ms or natural log), or null.
+// A piece is {at, kind, name, under, call, request, of, note, live, scores, runs}; `at` is the index of its part, or Infinity
+// for what an open call writes; `of` is "2/3" for the second of three texts. The values of runs
+// are those of the mode: ms, or natural logarithms.
 //
 // Pieces are built once and then kept: a piece that is the same object as before need not be drawn again.
 //
 // Not here: looks (looks.js), the DOM (chips.js).
 
+import { NO_SCORES } from "../../fold/state.js";
+import { joined, run, runs_of, slices, text_of_runs } from "../../parts/runs.js";
 import { cached_parts } from "./cached.js";
 import { latency_look, logprob_look } from "./looks.js";
 
@@ -33,11 +35,11 @@ export class Pieces {
     let at = this._n_settled;
     let n_calls = this._n_calls;
     while (at < stream.parts.length) {
-      const n = this._block(stream, pace, calls, at);
+      const n = this._block(stream, calls, at);
       const made = [];
       let decided = true;
       if (n) {
-        const block = this._literals(view, stream, pace, calls, at, n);
+        const block = this._literals(view, stream, calls, at, n);
         decided = block.decided;
         made.push(...block.pieces);
         if (settles && decided) this._prompt_at = block.end;
@@ -57,25 +59,25 @@ export class Pieces {
     return [...this._settled, ...tail, ...this._written_now(view, stream, pace)];
   }
 
-  // --------------------------------------------------------------------------------------------- literals
+  // --- literals
 
   /** How many literals from part `at` on belong to the prompt of one call, blank parts between them included. */
-  _block(stream, pace, calls, at) {
+  _block(stream, calls, at) {
     if (stream.parts[at].kind !== "literal") return 0;
-    const call = decider(pace, calls, at);
+    const call = decider(calls, at);
     let n = 1;
     while (at + n < stream.parts.length && !WRITTEN.has(stream.parts[at + n].kind)) {
-      if (decider(pace, calls, at + n) !== call) break;
+      if (decider(calls, at + n) !== call) break;
       n += 1;
     }
     return n;
   }
 
-  _literals(view, stream, pace, calls, at, n) {
+  _literals(view, stream, calls, at, n) {
     const parts = stream.parts.slice(at, at + n);
-    const call = decider(pace, calls, at);
+    const call = decider(calls, at);
     const request = call?.requests[0];
-    const hit = request?.admitted && this._mode === "kind" ? pace.hit_tokens(request.id) : null;
+    const hit = request?.admitted && this._mode === "kind" ? request.hit : null;
     const decided = this._mode !== "kind" || (call !== undefined && (Boolean(request?.admitted) || call.error !== null));
     const literals = parts.filter((part) => part.kind === "literal").map((part) => part.text);
     const known = hit === null ? "" : hit.map((tokens) => view.text_of(tokens)).join("");
@@ -88,10 +90,10 @@ export class Pieces {
     return { pieces, decided, end: hit === null ? this._prompt_at : end };
   }
 
-  // ---------------------------------------------------------------------------------- what calls have written
+  // --- what calls have written
 
   _written(view, pace, part, at, call) {
-    const common = { under: part.under, call: call?.id ?? null };
+    const common = { under: part.under, call: call?.id ?? null, scores: part.scores };
     const requests = call?.requests ?? [];
     if (!WRITTEN.has(part.kind) || part.kind === "choice" || !requests.length) {
       const request = part.kind === "choice" ? (requests[0]?.id ?? null) : null;
@@ -134,20 +136,11 @@ export class Pieces {
 
   /** The tokens of a request from `first` on as runs. */
   _runs(view, pace, request, first, kind, under) {
-    const runs = [];
     const plain = kind === "partial" ? "partial" : under ? "constrained" : "gen";
-    let [jump, last] = [0, null];
-    for (let i = first; i < request.generated.length; i++) {
-      while (jump < request.jumps.length && i >= request.jumps[jump][0] + request.jumps[jump][1]) jump += 1;
-      const is_forced = jump < request.jumps.length && i >= request.jumps[jump][0];
-      const value = this._value(pace, request.id, i);
-      const look = is_forced ? "jumped" : this._mode === "kind" ? plain : this._mode === "latency" ? latency_look(value) : logprob_look(value);
-      const shown = value === null || this._mode === "logprob" ? value : value / 1e6;
-      const next = run(look, view.text_of([request.generated[i]]), 1, shown);
-      if (last?.look === look) add(last, next);
-      else runs.push((last = next));
-    }
-    return runs;
+    const value = (i) => this._value(pace, request.id, i);
+    const look = (i) => (this._mode === "kind" ? plain : this._mode === "latency" ? latency_look(value(i)) : logprob_look(value(i)));
+    const shown = (i) => (value(i) === null || this._mode === "logprob" ? value(i) : value(i) / 1e6);
+    return runs_of(view, request, first, (i, is_forced) => (is_forced ? "jumped" : look(i)), shown);
   }
 
   _value(pace, request, i) {
@@ -157,8 +150,8 @@ export class Pieces {
 }
 
 /** The call whose prompt was the first to hold part `at`, or undefined. */
-function decider(pace, calls, at) {
-  return calls.find((call) => (pace.parts_before(call.id) ?? -1) > at);
+function decider(calls, at) {
+  return calls.find((call) => (call.n_before ?? -1) > at);
 }
 
 /** Whether this part may be what the call wrote. */
@@ -168,23 +161,13 @@ function wrote(call, part) {
 
 /** The runs of a text that was told at the end: a stop string is cut off, and a value may read otherwise. */
 function told(runs, part) {
-  const text = runs.map((each) => each.text).join("");
+  const text = text_of_runs(runs);
   if (text === part.text) return { runs, note: "" };
-  if (text.startsWith(part.text)) return { runs: clipped(runs, part.text.length), note: "" };
+  if (text.startsWith(part.text)) return { runs: slices(runs, 0, part.text.length), note: "" };
   if (!text || text.includes("\ufffd") || text.includes(part.text)) {
     return { runs: [run(part.kind === "gen" && part.under ? "constrained" : part.kind, part.text)], note: "" };
   }
   return { runs, note: `value ${part.text}` };
-}
-
-function clipped(runs, length) {
-  const kept = [];
-  for (const each of runs) {
-    if (length <= 0) break;
-    kept.push(each.text.length <= length ? each : { ...each, text: each.text.slice(0, length) });
-    length -= each.text.length;
-  }
-  return kept;
 }
 
 function literal_runs(text, n_cached) {
@@ -193,24 +176,6 @@ function literal_runs(text, n_cached) {
   return runs.filter((each) => each.text);
 }
 
-function joined(runs, more) {
-  if (!runs.length || !more.length || runs.at(-1).look !== more[0].look) return [...runs, ...more];
-  const seam = { ...runs.at(-1) };
-  add(seam, more[0]);
-  return [...runs.slice(0, -1), seam, ...more.slice(1)];
-}
-
-function add(run, next) {
-  run.text += next.text;
-  run.n += next.n;
-  if (next.low !== null) run.low = run.low === null ? next.low : Math.min(run.low, next.low);
-  if (next.high !== null) run.high = run.high === null ? next.high : Math.max(run.high, next.high);
-}
-
-function run(look, text, n = 0, value = null) {
-  return { look, text, n, low: value, high: value };
-}
-
 function piece(kind, name, at, rest) {
-  return { at, kind, name, under: "", call: null, request: null, of: "", note: "", live: false, ...rest };
+  return { at, kind, name, under: "", call: null, request: null, of: "", note: "", live: false, scores: NO_SCORES, ...rest };
 }

@@ -1,75 +1,59 @@
 // One row of the streams view: a stream, or what it goes on with after its branches have come back.
 //
-// Its text follows its end while it grows, unless the reader has scrolled up or has selected some of it.
-//
 // Not here: the text (chips.js), which rows there are (lanes.js), keys (keys.js).
 
-import { h, say } from "../tree/dom.js";
-import { shown, shown_lines } from "../tree/text.js";
+import { h, say } from "../../parts/dom.js";
+import { End } from "../../parts/end.js";
+import { name_of } from "../../parts/names.js";
+import { text_of_runs } from "../../parts/runs.js";
+import { create_share } from "../../parts/share.js";
+import { shown, shown_lines } from "../../parts/text.js";
 import { Chips } from "./chips.js";
-import { figures_of, name_of } from "./figures.js";
+import { figures_of } from "./figures.js";
 import { state_mark } from "./looks.js";
 
-const NEAR = 6; // pixels from the end that count as its end
 const TAIL = 160; // characters of a folded lane
 
 export class Row {
   /** `on`: focus(row, request), cancel(stream id), toggle(row). */
   constructor(doc, key, on) {
     this.key = key;
+    this.is_near = false; // in sight, or nearly
     this._doc = doc;
-    this._follows = null; // not decided before there is text
-    const part = (tag, name, ...rest) => h(doc, tag, { class: name }, ...rest);
-    const button = (name, text, onclick) => h(doc, "button", { type: "button", class: name, tabindex: -1, onclick }, text);
-    this._rails = h(doc, "span", { class: "rails", "aria-hidden": "true" });
-    this._fold = button("toggle", "▾", () => on.toggle(this));
-    this._sign = part("span", "sign");
-    this._label = part("b", "label");
-    this._state = part("span", "state");
-    this._figures = part("span", "figures");
-    this._tail = part("span", "tail");
-    this._end = button("end", "↓ follow", () => this._go_on());
-    this._end.hidden = true;
-    this._cancel = button("cancel", "■ cancel", () => on.cancel(this.stream.id));
-    this._hint = part("span", "hint", "press ■ to stop");
-    this._head = part("div", "head", this._fold, this._sign, this._label, this._state, this._figures, this._tail, this._end, this._cancel, this._hint);
-    this._bar = h(doc, "div", { class: "share", "aria-hidden": "true" });
-    this._text = h(doc, "div", { class: "text", tabindex: -1 });
-    this._error = part("div", "error");
-    this._box = part("div", "box", this._head, this._bar, this._text, this._error);
-    this.element = h(doc, "div", { class: "lane", role: "treeitem", tabindex: -1 }, this._rails, this._box);
-    this.chips = new Chips(this._text, () => (this._follows = false));
-    this._text.addEventListener("scroll", () => this._scrolled(), { passive: true });
-    this._box.addEventListener("click", (event) => this._clicked(event, on));
+    this._on = on;
+    this._marked = [false, null];
+    this._is_old = false; // something has changed that is not shown yet
+    this.element = h(doc, "div", { class: "lane", role: "treeitem", tabindex: -1 });
   }
 
   /** Show a row of lanes.js with the pieces of its stream. `how`: is_folded, can_cancel (null: not known), replay. */
   update(row, pieces, how) {
-    const { stream } = row;
     this.row = row;
-    this.stream = stream;
+    this.stream = row.stream;
     this.is_folded = how.is_folded;
-    this._show_place(row);
-    this._show_head(row, how);
-    this._show_share(row, how);
-    const mine = pieces.filter((piece) => (piece.at >= row.from && piece.at < row.to) || (piece.at === Infinity && row.to === Infinity));
-    this._pieces = mine;
-    this._text.hidden = how.is_folded || !mine.length;
-    if (how.is_folded) say(this._tail, tail_of(mine));
-    else {
-      if (this._follows === null && mine.length) this._follows = !stream.ended;
-      if (this.chips.update(mine)) this._follow();
-    }
-    this._tail.hidden = !how.is_folded;
-    if (how.is_folded) this._end.hidden = true;
-    this._show_error(row, how);
-    this.element.setAttribute("aria-label", this._words(row, mine));
+    this._how = how;
+    this._pieces = pieces.filter((piece) => (piece.at >= row.from && piece.at < row.to) || (piece.at === Infinity && row.to === Infinity));
+    this._is_old = true;
+    this.element.setAttribute("aria-level", row.depth + 1);
+    this.element.setAttribute("aria-expanded", String(!how.is_folded));
+    if (this._box === undefined) this.element.setAttribute("aria-label", name_of(row.stream));
+    this.come_near(this.is_near);
+  }
+
+  /** A row is drawn only where it is, or soon may be, in sight. */
+  come_near(is_near) {
+    this.is_near = is_near;
+    if (!is_near || !this._is_old) return;
+    this._is_old = false;
+    if (this._box === undefined) this._make();
+    this._draw(this.row, this._how);
   }
 
   /** Let the row stand out, and in it what a request wrote. */
   mark(is_marked, request) {
+    this._marked = [is_marked, request];
     this.element.classList.toggle("marked", is_marked);
-    this.chips.mark(request);
+    this.chips?.mark(request);
   }
 
   /** Whether something that the request wrote is shown here. */
@@ -87,15 +71,49 @@ export class Row {
     this._text.scrollTop += n * this._text.clientHeight * 0.9;
   }
 
-  // ------------------------------------------------------------------------------------------------ showing
+  _make() {
+    const { _doc: doc, _on: on } = this;
+    const part = (name, ...rest) => h(doc, "div", { class: name }, ...rest);
+    const button = (name, text, onclick = null) => h(doc, "button", { class: name, tabindex: -1, onclick }, text);
+    for (const name of ["sign", "label", "state", "figures", "tail", "hint"]) this[`_${name}`] = h(doc, name === "label" ? "b" : "span", { class: name });
+    this._rails = h(doc, "span", { class: "rails", "aria-hidden": "true" });
+    this._fold = button("toggle", "▾", () => on.toggle(this));
+    const follow = button("end", "↓ follow");
+    this._cancel = button("cancel", "■ cancel", () => on.cancel(this.stream.id));
+    this._hint.append("press ■ to stop");
+    const head = part("head", this._fold, this._sign, this._label, this._state, this._figures, this._tail, follow, this._cancel, this._hint);
+    this._share = create_share(doc, ["cached", "prefilled", "gen"], { class: "share", "aria-hidden": "true" });
+    this._text = h(doc, "div", { class: "text", tabindex: -1 });
+    this._error = part("error");
+    this._box = part("box", head, this._share.element, this._text, this._error);
+    this.element.append(this._rails, this._box);
+    this._end = new End(this._text, follow);
+    this.chips = new Chips(this._text, () => this._end.leave());
+    this._box.addEventListener("click", (event) => this._clicked(event, on));
+  }
 
-  _show_place({ depth, rails, stream, is_head, to }) {
+  _draw(row, how) {
+    const mine = this._pieces;
+    this._show_place(row);
+    this._show_head(row, how);
+    this._show_share(row, how);
+    this._text.hidden = how.is_folded || !mine.length;
+    const tail = tail_of(mine);
+    if (how.is_folded) say(this._tail, tail);
+    else if (this.chips.update(mine)) this._end.grew(!this.stream.ended);
+    this._tail.hidden = !how.is_folded;
+    if (how.is_folded) this._end.hide();
+    this._show_error(row, how);
+    this.element.setAttribute("aria-label", this._words(row, tail));
+    this.mark(...this._marked);
+  }
+
+  _show_place({ rails, stream, is_head, to }) {
     const ends = is_head && stream.ended === "joined" && to === Infinity;
     const source = `${rails} ${ends}`;
     if (this._placed === source) return;
     this._placed = source;
     this._rails.replaceChildren(...rails.map((goes_on, i) => this._rail(goes_on, is_head && i === rails.length - 1, ends)));
-    this.element.setAttribute("aria-level", depth + 1);
   }
 
   /** A line down past this row, with an arm to it where it begins, and one back where it was joined. */
@@ -108,12 +126,11 @@ export class Row {
     const mark = state_mark(stream.state);
     this.element.dataset.state = mark.name;
     this.element.classList.toggle("goes-on", !is_head);
-    this.element.setAttribute("aria-expanded", String(!how.is_folded));
     say(this._fold, how.is_folded ? "▸" : "▾");
     this._fold.title = how.is_folded ? "Unfold (→)" : "Fold (←)";
     say(this._sign, is_head ? mark.sign : "⤷");
     say(this._label, name_of(stream));
-    say(this._state, is_head ? mark.word : `goes on after ${after} branch${after === 1 ? "" : "es"}`);
+    say(this._state, is_head ? mark.name : after_words(after));
     say(this._figures, is_head ? figures_of(stream).join(" · ") : "");
     const runs = is_head && !stream.ended && !how.replay;
     this._cancel.hidden = !runs || how.can_cancel === false;
@@ -126,13 +143,8 @@ export class Row {
   /** Cached, prefilled and generated tokens as parts of a line; their numbers stand above it. */
   _show_share({ stream, is_head }, how) {
     const counts = [stream.n_cached, stream.n_computed, stream.n_generated];
-    this._bar.hidden = !is_head || how.is_folded || !counts.some(Boolean);
-    const source = String(counts);
-    if (this._bar.hidden || this._shared === source) return;
-    this._shared = source;
-    const names = ["cached", "prefilled", "gen"];
-    if (!this._bar.children.length) this._bar.append(...names.map((name) => h(this._doc, "span", { class: name })));
-    counts.forEach((n, i) => (this._bar.children[i].style.flexGrow = String(n)));
+    this._share.element.hidden = !is_head || how.is_folded || !counts.some(Boolean);
+    this._share.show(counts);
   }
 
   _show_error({ stream, to }, how) {
@@ -143,31 +155,9 @@ export class Row {
     say(this._error, `✗ ${text}`);
   }
 
-  _words({ stream, is_head, after }, pieces) {
-    const state = is_head ? [state_mark(stream.state).word, ...figures_of(stream)] : [`goes on after ${after} branches`];
-    return [name_of(stream), ...state, shown(stream.error.slice(0, 200)), tail_of(pieces)].filter(Boolean).join(", ");
-  }
-
-  // ---------------------------------------------------------------------------------------------- following
-
-  _scrolled() {
-    const { scrollTop, clientHeight, scrollHeight } = this._text;
-    if (!clientHeight) return;
-    this._follows = scrollHeight - clientHeight - scrollTop <= NEAR;
-    this._end.hidden = this._follows || Boolean(this.stream.ended);
-  }
-
-  _follow() {
-    const reads = this._doc.getSelection();
-    const is_read = reads !== null && !reads.isCollapsed && this._text.contains(reads.anchorNode);
-    const overflows = this._text.scrollHeight > this._text.clientHeight + NEAR;
-    if (this._follows && !is_read && overflows) this._text.scrollTop = this._text.scrollHeight;
-    this._end.hidden = !overflows || this._follows !== false || Boolean(this.stream.ended);
-  }
-
-  _go_on() {
-    this._follows = true;
-    this._text.scrollTop = this._text.scrollHeight;
+  _words({ stream, is_head, after }, tail) {
+    const state = is_head ? [state_mark(stream.state).name, ...figures_of(stream)] : [after_words(after)];
+    return [name_of(stream), ...state, shown(stream.error.slice(0, 200)), tail].filter(Boolean).join(", ");
   }
 
   _clicked(event, on) {
@@ -179,12 +169,14 @@ export class Row {
   }
 }
 
+const after_words = (n) => `goes on after ${n} branch${n === 1 ? "" : "es"}`;
+
 /** The end of what was written, in one line. */
 function tail_of(pieces) {
   let text = "";
   for (let i = pieces.length - 1; i >= 0 && text.length < TAIL; i--) {
     if (pieces[i].kind === "role" || pieces[i].kind === "value") continue;
-    text = pieces[i].runs.map((run) => run.text).join("").slice(-TAIL) + (text && " ") + text;
+    text = text_of_runs(pieces[i].runs).slice(-TAIL) + (text && " ") + text;
   }
   return (text.length > TAIL ? "…" : "") + shown(text.slice(-TAIL).trim());
 }

@@ -2,7 +2,8 @@
 //
 // Not here: the rows (draw.js), colours (paint.js).
 
-import { grouped } from "../../grouped.js";
+import { n_until } from "../../events.js";
+import { grouped } from "../../parts/grouped.js";
 import { draw_cursor, draw_grid, draw_text } from "./draw.js";
 import { AREAS } from "./paint.js";
 import { x_of } from "./scale.js";
@@ -41,20 +42,9 @@ export function draw_areas(context, paint, frame, steps, at_ns) {
     context.restore();
     context.fillStyle = paint.colours.faint;
     context.fillRect(frame.left, top + TALL, frame.width, 1);
-    draw_numbers(context, paint, frame, band, steps[place_of(steps, at_ns) - 1], top, most);
+    draw_numbers(context, paint, frame, band, steps[n_until(steps, at_ns, "t_ns") - 1], top, most);
   });
   draw_cursor(context, paint, frame, AREAS_HEIGHT);
-}
-
-/** How many steps were over by then. */
-function place_of(steps, at_ns) {
-  let [low, high] = [0, steps.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (steps[middle].t_ns <= at_ns) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** Each part as one shape, so that its pattern has no seams. */
@@ -79,7 +69,7 @@ function draw_band(context, paint, frame, columns, { parts }, bottom, most) {
 /** What is seen of a band: [{x0, x1, values}] in whole pixels; of the steps within one pixel, the highest counts. */
 export function columns_of(frame, steps, { parts, span }) {
   const columns = [];
-  for (let at = Math.max(0, place_of(steps, frame.window.from) - 1); at < steps.length; at++) {
+  for (let at = Math.max(0, n_until(steps, frame.window.from, "t_ns") - 1); at < steps.length; at++) {
     const { from, to } = span(steps, at, frame.last);
     const last = columns.at(-1);
     let x0 = Math.max(0, Math.round(x_of(frame.window, frame.width, from)));

@@ -2,24 +2,29 @@
 //
 // Not here: what was when (track.js), rows (rows.js), how it is painted (stage.js, draw.js, areas.js).
 
-import { h, say } from "../tree/dom.js";
-import { create_tip } from "../tree/tip.js";
+import { h, say } from "../../parts/dom.js";
+import { listen } from "../../parts/hands.js";
+import { create_tip } from "../../parts/tip.js";
 import { create_bar } from "./bar.js";
 import { css } from "./css.js";
-import { Follower, seq_at, time_at } from "./follow.js";
-import { listen } from "./hands.js";
+import { Follower, seq_at, time_at } from "../../parts/follow.js";
+import { leave } from "../../parts/leave.js";
 import { AREAS } from "./paint.js";
 import { begin_of, end_of, first_place, moved, place_of, row_of } from "./places.js";
 import { phases_in, rows_of, span_of } from "./rows.js";
 import { span_words, x_of } from "./scale.js";
 import { Stage } from "./stage.js";
 import { Track } from "./track.js";
-import { watch_looks } from "./watch.js";
+import { watch_looks } from "../../parts/watch.js";
 import { Window } from "./window.js";
 import { bar_words, lane_words } from "./words.js";
 
 export { css };
 
+const KEYS = {
+  ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down", Home: "first", End: "last", Enter: "enter",
+  " ": "seek", Escape: "leave", "+": "zoom_in", "=": "zoom_in", "-": "zoom_out", 0: "fit",
+};
 const LABEL = "Requests over time. Arrows go from bar to bar, Enter focuses, Space shows that moment, plus and minus zoom.";
 
 export function create(root, store) {
@@ -66,15 +71,17 @@ class TimelineView {
     this._tip = create_tip(doc, `${this._stage.option.id}-tip`);
     this._empty = h(doc, "div", { class: "empty" });
     this._element = h(
-      doc, "div", { class: "timeline tex2jax_ignore mathjax_ignore", "data-lm-suppress-shortcuts": "true" },
+      doc, "div", { class: "timeline" },
       this._bar.element, this._stage.element, this._empty, this._tip.element,
     );
     root.append(this._element);
     this._stage.scroll.addEventListener("scroll", () => this._draw(), { passive: true });
-    listen(this._stage.element, {
+    const pan = (pixels) => (this._window.pan(-pixels / this._stage.width), this._draw());
+    listen(this._stage.element, KEYS, {
       point: (event) => this._point(event),
       press: (event) => this._press(event),
-      pan: (pixels) => (this._window.pan(-pixels / this._stage.width), this._draw()),
+      pan,
+      sideways: (pixels) => pan(-pixels),
       zoom: (factor, event) => this._zoom(factor, this._stage.at(event, this._window.now).t_ns),
       act: (name) => this._act(name),
       focus: () => this._take_keys(), blur: () => this._leave_keys(),
@@ -106,10 +113,7 @@ class TimelineView {
     const frame = this._frame();
     const { request, stream } = this._store.focus;
     const marks = { bar: request, lane: stream, active: this._has_keys ? (this._place?.bar ?? this._place?.lane) : null };
-    const paint = this._stage.draw(frame, this._known.steps, marks, this._hover_ns ?? frame.cursor ?? this._known.last_ns);
-    const source = `${JSON.stringify(paint.colours)} ${[...this._seen]}`;
-    if (source !== this._legend) this._bar.draw(paint, this._seen);
-    this._legend = source;
+    this._stage.draw(frame, this._known.steps, marks, this._hover_ns ?? frame.cursor ?? this._known.last_ns);
   }
 
   _frame() {
@@ -124,7 +128,7 @@ class TimelineView {
     const { from, to } = this._window.now;
     const words = this._shown.length ? `${this._n_bars} request${this._n_bars === 1 ? "" : "s"} · ${span_words(to - from)} shown` : "";
     const { source, settings, seeking } = this._store;
-    this._bar.show({ words, is_fit: this._window.is_fit, can_all: source !== "", is_all: Boolean(settings.timeline_all), is_seeking: Boolean(seeking) });
+    this._bar.show({ words, seen: this._seen, is_fit: this._window.is_fit, can_all: source !== "", is_all: Boolean(settings.timeline_all), is_seeking: Boolean(seeking) });
   }
 
   // ------------------------------------------------------------------------------------------------ pointer
@@ -240,7 +244,7 @@ class TimelineView {
   _leave() {
     this._store.set_focus({ stream: null, request: null });
     this._own_focus = this._store.focus;
-    this._stage.element.blur();
+    leave(this._stage.element);
   }
 
   _bring_focus_in() {

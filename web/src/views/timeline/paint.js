@@ -3,7 +3,7 @@
 //
 // Not here: what is painted (draw.js, areas.js).
 
-import { h } from "../tree/dom.js";
+import { h } from "../../parts/dom.js";
 
 /** Phases of requests: what they are called, and a pattern. */
 export const PHASES = {
@@ -35,8 +35,8 @@ export class Paint {
   constructor(element) {
     this._element = element;
     this._doc = element.ownerDocument;
-    this._probe = h(this._doc, "span", { hidden: true });
-    element.append(this._probe);
+    this._probes = NAMES.map((name) => h(this._doc, "span", { style: `color:var(--l-${name})` }));
+    element.append(h(this._doc, "span", { hidden: true }, ...this._probes));
     this._source = "";
   }
 
@@ -47,11 +47,7 @@ export class Paint {
     if (source === this._source) return;
     this._source = source;
     this._patterns = new Map();
-    this.colours = {};
-    for (const name of NAMES) {
-      this._probe.style.color = `var(--l-${name})`;
-      this.colours[name] = this._doc.defaultView.getComputedStyle(this._probe).color;
-    }
+    this.colours = Object.fromEntries(NAMES.map((name, i) => [name, this._doc.defaultView.getComputedStyle(this._probes[i]).color]));
     this.font = style.fontFamily;
   }
 

@@ -5,13 +5,13 @@
 //
 // Not here: pixels (draw.js).
 
-import { shown } from "../tree/text.js";
+import { name_of } from "../../parts/names.js";
 
 /** The rows of a run's streams, of all for "". Requests of no stream come last, where all are shown. */
 export function rows_of(track, source) {
   const rows = [];
   for (const [lane, depth] of in_order(track, source)) {
-    rows.push({ lane, depth, label: label_of(lane), bars: null });
+    rows.push({ lane, depth, label: name_of(lane, 40), bars: null });
     rows.push(...request_rows(lane, depth));
   }
   const rest = track.lanes.get("");
@@ -38,11 +38,6 @@ function in_order(track, source) {
     todo.push(...below.get(lane.id).map((each) => [each, depth + 1]).reverse());
   }
   return found;
-}
-
-function label_of(lane) {
-  const name = shown((lane.label || lane.id).slice(0, 40));
-  return lane.parent ? `branch ${name}` : name;
 }
 
 /** What is at a time in a row: {bar} or {lane, call}, or null. */

@@ -2,7 +2,7 @@
 //
 // Not here: what is shown (index.js), how it is painted (draw.js, areas.js).
 
-import { h } from "../tree/dom.js";
+import { h } from "../../parts/dom.js";
 import { AREAS_HEIGHT, draw_areas } from "./areas.js";
 import { AXIS, DENSE, draw_axis, draw_rows, tops_of, WIDE } from "./draw.js";
 import { create_canvas, Paint } from "./paint.js";
@@ -20,7 +20,7 @@ export class Stage {
     this._areas = create_canvas(doc, "areas");
     this._space = h(doc, "div", { class: "space" }, this._rows.element);
     this.scroll = h(doc, "div", { class: "scroll", tabindex: -1 }, this._space);
-    this.option = h(doc, "div", { class: "option", role: "option", id: `${id}-option`, "aria-selected": "true" });
+    this.option = h(doc, "div", { class: "unseen", role: "option", id: `${id}-option`, "aria-selected": "true" });
     const listbox = { class: "stage", role: "listbox", tabindex: 0, "aria-label": "Requests over time", "aria-activedescendant": `${id}-option` };
     this.element = h(doc, "div", listbox, this._axis.element, this.scroll, this._areas.element, this.option);
     this.rows = [];
@@ -55,7 +55,6 @@ export class Stage {
     draw_rows(this._rows.begin(wide, seen), this._paint, frame, this.rows, this._tops, this.size, this.scroll.scrollTop, seen, marks);
     this._areas.element.hidden = !steps.length;
     if (steps.length) draw_areas(this._areas.begin(wide, AREAS_HEIGHT), this._paint, frame, steps, at_ns);
-    return this._paint;
   }
 
   /** What is under the pointer: {t_ns, row, bar, lane}; bar and lane are undefined where there is none. */

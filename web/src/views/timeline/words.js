@@ -2,7 +2,7 @@
 //
 // Not here: where they are shown.
 
-import { shown } from "../tree/text.js";
+import { shown } from "../../parts/text.js";
 import { name_of } from "./draw.js";
 import { LINES, PHASES } from "./paint.js";
 import { span_words } from "./scale.js";

@@ -1,14 +1,18 @@
 // The controls above the tree: search, one request, the look, what the marks tell of, zoom, export.
 // Not here: what they do (index.js).
 
-import { h, say, toolbar } from "./dom.js";
+import { buttons, h, press, say, toolbar } from "../../parts/dom.js";
+import { request_name, short_name } from "../../parts/names.js";
+import { FORMATS } from "./save.js";
+import { MAX_FOUND } from "./search.js";
 
 const DELAY_MS = 120; // from the last letter to the search
+const MAX_REQUESTS = 200; // in the list
 
 /**
  * @param {object} on  search(text), found(±1), leave(), request(id|null), look(), marks(), zoom(factor|0), save(format)
  */
-export function create_bar(doc, on, formats) {
+export function create_bar(doc, on) {
   let timer = null;
   const input = h(doc, "input", {
     type: "search", placeholder: "Search text  ( / )", "aria-label": "Search in the text of the nodes", spellcheck: "false", autocomplete: "off",
@@ -33,8 +37,7 @@ export function create_bar(doc, on, formats) {
     event.preventDefault();
     event.stopPropagation();
   });
-  const button = (text, label, onclick, attributes = {}) =>
-    h(doc, "button", { type: "button", title: label, "aria-label": label, onclick, ...attributes }, text);
+  const button = buttons(doc);
   const count = h(doc, "span", { class: "count", role: "status" });
   const previous = button("‹", "Previous match (Shift+Enter)", () => on.found(-1));
   const next = button("›", "Next match (Enter)", () => on.found(1));
@@ -45,7 +48,7 @@ export function create_bar(doc, on, formats) {
   const reset = button("1:1", "Reset zoom (0)", () => on.zoom(0));
   const out = button("−", "Zoom out (-)", () => on.zoom(1 / 1.5));
   const into = button("+", "Zoom in (+)", () => on.zoom(1.5));
-  const saves = formats.map(([format, label]) => button(format, label, () => on.save(format)));
+  const saves = Object.entries(FORMATS).map(([format, words]) => button(format, `Save what is shown as ${words}`, () => on.save(format)));
   const found = h(doc, "span", { class: "tools" }, previous, next);
   const tools = toolbar(doc, "Tree", look, marks, out, into, reset, h(doc, "span", { class: "word" }, "Save"), ...saves);
   const element = h(doc, "div", { class: "bar" }, h(doc, "span", { class: "tools" }, input, found, count), request, tools);
@@ -54,29 +57,32 @@ export function create_bar(doc, on, formats) {
   return {
     element,
     focus_search: () => (input.focus(), input.select()),
-    /** `n` matches, the `at`th of them looked at (-1: none); `typed` is what is searched for. */
-    show_found({ typed, n, at, most }) {
+    /** What is searched for, what was found, and where in that the reader is (-1: nowhere). */
+    show_found({ query, found: { length: n }, found_at: at }) {
       found.hidden = n === 0;
-      const many = n >= most ? `${n}+` : String(n);
-      say(count, !typed ? "" : n === 0 ? "nothing found" : at < 0 ? `${many} found` : `${at + 1} of ${many}`);
+      const many = n >= MAX_FOUND ? `${n}+` : String(n);
+      say(count, !query ? "" : n === 0 ? "nothing found" : at < 0 ? `${many} found` : `${at + 1} of ${many}`);
     },
-    /** Requests as [id, words], in their order, the one that stands out, and words for a stream that does. */
-    show_requests(requests, chosen, stream) {
-      const other = chosen === null || requests.some(([id]) => id === chosen) ? [] : [[chosen, `request ${chosen}`]];
-      const rows = [["", stream === null ? "All requests" : `Branch ${stream}`], ...requests, ...other];
-      const source = JSON.stringify(rows);
-      if (source !== listed && doc.activeElement !== request) {
+    /** The latest requests of a run (of all for ""), and what is in focus. */
+    show_requests(view, source, focus) {
+      const stream = focus.request === null ? view.streams.get(focus.stream) : undefined;
+      const rows = [["", stream === undefined ? "All requests" : `Branch ${short_name(stream.label || stream.id)}`]];
+      const all = [...view.requests.values()].filter(({ call_id }) => !source || view.caller(call_id)?.source === source);
+      for (const { id } of all.slice(-MAX_REQUESTS).reverse()) rows.push([id, request_name(view, id)]);
+      if (focus.request !== null && !rows.some(([id]) => id === focus.request)) rows.push([focus.request, `request ${focus.request}`]);
+      const key = JSON.stringify(rows);
+      if (key !== listed && doc.activeElement !== request) {
         request.replaceChildren(...rows.map(([id, words]) => h(doc, "option", { value: id }, words)));
-        listed = source;
+        listed = key;
       }
-      const value = chosen === null ? "" : String(chosen);
+      const value = String(focus.request ?? "");
       if (request.value !== value) request.value = value;
     },
     show_state({ is_graph, can_graph, is_step, has_run, zoom }) {
-      look.setAttribute("aria-pressed", String(is_graph));
+      press(look, is_graph);
       look.disabled = !can_graph && !is_graph;
       look.title = look.disabled ? "Circles and edges: for fewer than 40 nodes" : "Circles and edges, as the paper draws it";
-      marks.setAttribute("aria-pressed", String(is_step));
+      press(marks, is_step);
       marks.hidden = !has_run;
       say(reset, zoom === 1 ? "1:1" : `${Math.round(zoom * 100)} %`);
       tools.settle();

@@ -2,8 +2,8 @@
 // folded away under its parent. What was drawn before stays where it can, so that a growing tree does not flicker. Pure.
 // Not here: where they are drawn.
 
-import { Heap } from "./heap.js";
-import { n_of, n_short } from "./text.js";
+import { Heap } from "../../parts/heap.js";
+import { n_of, n_short } from "../../parts/text.js";
 
 const MARKED = 2e12, BEFORE = 1e12; // above any count of tokens
 

@@ -1,10 +1,10 @@
 // The panel about the selected node: path, tokens, text, locks, last use, and who used it.
 // Not here: the tree itself; who used what (hits.js).
 
-import { h } from "./dom.js";
+import { h } from "../../parts/dom.js";
 import { path_of } from "./model.js";
 import { mark_of } from "./signs.js";
-import { n_of, n_short, shown, shown_lines, text_of } from "./text.js";
+import { n_of, n_short, shown, shown_lines, text_of } from "../../parts/text.js";
 
 const MAX_TEXT = 20_000, MAX_IDS = 400, MAX_USERS = 60, MAX_PATH = 12;
 
@@ -14,7 +14,7 @@ export function create_detail(doc, on) {
   let shown_as = "";
   let shown_tokens = null;
 
-  const button = (text, onclick, attributes = {}) => h(doc, "button", { type: "button", onclick, ...attributes }, text);
+  const button = (text, onclick, attributes = {}) => h(doc, "button", { onclick, ...attributes }, text);
   const row = (name, ...value) => [h(doc, "dt", {}, name), h(doc, "dd", {}, ...value)];
 
   function path_row(item) {

@@ -2,24 +2,21 @@
 // entry has its seq, and a reader says up to where it looks.
 // Not here: what requests are (the view has them).
 
-/** See the module. `read(events)` takes what is new in the store's list. */
+/** A reducer for a Follower; `source` is the engine's, since numbers of nodes are its own ("" takes any). */
 export class Hits {
-  #seq = 0;
   #by_node = new Map(); // node -> [{seq, request, how}]
   #by_request = new Map(); // request -> [{seq, node}]
 
   constructor(source = "") {
-    this.source = source; // the engine's: numbers of nodes are its own
+    this.source = source;
   }
 
-  read(events) {
-    let i = events.length;
-    while (i > 0 && events[i - 1].seq > this.#seq) i -= 1;
-    for (; i < events.length; i += 1) {
-      this.#seq = events[i].seq;
-      if (!this.source || events[i].source === this.source) this.#take(events[i]);
-    }
+  apply(event) {
+    if (!this.source || event.source === this.source) this.#take(event);
   }
+
+  /** Events are missing: what they would have told is not told. */
+  torn() {}
 
   /** [{request, how, n}] of a node up to `seq`, oldest first; `how` is "hit" or "wrote". */
   of_node(node, seq = Infinity) {

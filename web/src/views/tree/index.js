@@ -2,29 +2,27 @@
 // Not here: the pieces, each in its file beside this one.
 
 import { explain } from "../../explain.js";
+import { h, say } from "../../parts/dom.js";
+import { requests_in_focus } from "../../parts/focus.js";
+import { Follower } from "../../parts/follow.js";
+import { request_name } from "../../parts/names.js";
+import { create_sheet } from "../../parts/sheet.js";
+import { create_slider } from "../../parts/slider.js";
+import { n_of, n_short } from "../../parts/text.js";
+import { create_tip } from "../../parts/tip.js";
 import { Acts } from "./acts.js";
 import { create_bar } from "./bar.js";
 import { create_crumbs } from "./crumbs.js";
 import { create_detail } from "./detail.js";
-import { h, say } from "./dom.js";
-import { save } from "./files.js";
-import { listen } from "./hands.js";
 import { Hits, paths } from "./hits.js";
 import { create_legend } from "./legend.js";
 import { build, totals } from "./model.js";
 import { picture } from "./picture.js";
-import { in_focus, request_name, requests_of, stream_name } from "./requests.js";
-import { FORMATS } from "./save.js";
-import { MAX_FOUND } from "./search.js";
-import { create_slider } from "./slider.js";
-import { create_stage } from "./stage.js";
-import { n_of, n_short } from "./text.js";
-import { create_tip } from "./tip.js";
+import { save } from "./save.js";
+import { hatching } from "./shapes.js";
 import { Wish } from "./wish.js";
 
 export { css } from "./css.js";
-
-const MAX_REQUESTS = 200; // in the list
 
 export function create(root, store) {
   return new TreeView(root, store);
@@ -34,7 +32,7 @@ class TreeView {
   constructor(root, store) {
     this.store = store;
     this.prefix = `t${Math.random().toString(36).slice(2, 8)}-`; // ids are the page's, and there may be many views
-    this.hits = new Hits();
+    this.users = new Follower(() => new Hits(store.engine));
     this.acts = new Acts(this);
     this.wish = new Wish();
     this.model = null;
@@ -57,8 +55,8 @@ class TreeView {
       marks: () => store.set({ tree_step: !store.settings.tree_step }),
       zoom: (factor) => this.acts.zoom(factor),
       save: (format) => this._save(format),
-    }, FORMATS);
-    this.stage = create_stage(doc, prefix, "Radix tree of the KV cache");
+    });
+    this.stage = create_sheet(doc, prefix, hatching(prefix), { role: "tree", "aria-label": "Radix tree of the KV cache", "aria-describedby": `${prefix}keys` });
     this.detail = create_detail(doc, {
       close: () => this.acts.close(),
       select: (id) => this.acts.select(id),
@@ -71,23 +69,14 @@ class TreeView {
     this.crumbs = create_crumbs(doc, (id) => this.acts.only(id));
     this.summary = h(doc, "span", { class: "count" });
     this.note = h(doc, "span", { class: "count", role: "status" });
-    // Jupyter's own keys and MathJax keep out of it.
-    this.element = h(doc, "div", { class: "tree tex2jax_ignore mathjax_ignore", "data-lm-suppress-shortcuts": "true" },
+    this.element = h(doc, "div", { class: "tree" },
       this.bar.element, this.crumbs.element, h(doc, "div", { class: "stage" }, this.stage.element, this.detail.element),
       create_legend(doc, prefix, this.summary, this.note), this.slider.element, this.tip.element);
     root.append(this.element);
   }
 
   _listen() {
-    listen(this.stage, {
-      move: (name) => this.acts.move(name),
-      point: (key) => this.acts.point(key),
-      open: (key) => this.acts.open(key),
-      act: (name) => this.acts.act(name),
-      zoom: (factor, x) => this.acts.zoom(factor, x),
-      focus: () => this.acts.focus(),
-      blur: () => this.tip.hide(),
-    });
+    this.acts.listen();
     if (typeof ResizeObserver !== "function") return;
     this.sizes = new ResizeObserver(() => this.stage.measure() && this.draw());
     this.sizes.observe(this.stage.element);
@@ -131,9 +120,9 @@ class TreeView {
     this._build();
     const { store, stage, model, marks, wish } = this;
     const { view, focus } = store;
-    const requests = in_focus(view, focus);
+    const requests = requests_in_focus(view, focus);
     const selected = model.items.get(focus.node) ?? null;
-    if (requests.length || selected !== null) this.hits.read(store.events, store.engine);
+    if (requests.length || selected !== null) this.hits = this.users.catch_up(store.events);
     const path = paths(model, requests.flatMap((id) => [...this.hits.of_request(id, view.seq)]));
     const found_at = wish.found[wish.found_at] ?? null;
     const asked = [focus.node, found_at, this._active_id(), ...path];
@@ -163,8 +152,8 @@ class TreeView {
     const { view, focus, settings } = store;
     const users = selected === null ? [] : this.hits.of_node(selected.id, view.seq);
     this.detail.show(view, this.marks, selected, users, (id) => request_name(view, id));
-    this.bar.show_requests(requests_of(view, store.source, MAX_REQUESTS), focus.request, stream_name(view, focus));
-    this.bar.show_found({ typed: wish.query, n: wish.found.length, at: wish.found_at, most: MAX_FOUND });
+    this.bar.show_requests(view, store.source, focus);
+    this.bar.show_found(wish);
     this.bar.show_state({ is_graph, can_graph, is_step: Boolean(settings.tree_step), has_run: Boolean(store.source), zoom: wish.zoom });
     this.slider.show();
     this.element.classList.toggle("graph", is_graph);

@@ -1,10 +1,10 @@
 // What the signs mean, and the keys. Not here: the signs (signs.js).
 
-import { h } from "./dom.js";
+import { h } from "../../parts/dom.js";
 import { hatching } from "./shapes.js";
 import { LEGEND } from "./signs.js";
-import { to_element } from "./svg.js";
-import { SPECIAL } from "./text.js";
+import { to_element } from "../../parts/svg.js";
+import { SPECIAL } from "../../parts/text.js";
 
 export const KEYS = "Arrows: parent, child, siblings. Home, End. Enter: select or unfold. /: search, n and p: next and previous match. "
   + "+, -, 0: zoom. z: only this subtree. c: fold or unfold. Esc: back.";

@@ -15,8 +15,8 @@ const CALM = 40; // below a run, a larger tree than this shows only what the run
 /**
  * @param {object} wanted  model, view, marks, room (pixels), char, zoom, graph (bool), is_run, from (item), must, opened,
  *   closed, before, and what a Scene of shapes.js has besides
- * @returns {{drawn: object[], kept: Set<number>, places: Map, pictures: [string, any][], boxes: Map|null, width: number,
- *   height: number, zoom: number, is_graph: boolean, can_graph: boolean}}
+ * @returns {object} drawn, kept, places, width, height, zoom, is_graph, can_graph; boxes: {x, y, w, h} by key; root: the spot
+ *   of the root in a graph; pictures(is_wanted): [key, picture] of the parts that are wanted, of all without a function
  */
 export function picture(wanted) {
   const { model, from } = wanted;
@@ -31,14 +31,19 @@ export function picture(wanted) {
 function boxes(scene, drawn) {
   const fold = 23 * scene.char + 10; // "+37 nodes, 1.2k tokens"
   const at = icicle(drawn, { width: scene.room * scene.zoom, row: ROW, least: LEAST, fold });
-  const pictures = drawn.map((part) => [part.key, box(scene, part, at.boxes.get(part.key))]);
+  const pictures = (is_wanted = () => true) => drawn.filter(is_wanted).map((part) => [part.key, box(scene, part, at.boxes.get(part.key))]);
   return { pictures, boxes: at.boxes, width: Math.max(at.width, 1), height: at.height + 2, zoom: 1 };
 }
 
+/** A graph is small: all of it is drawn. */
 function graph(scene, drawn) {
   const texts = new Map(drawn.map((part) => [part.key, edge_text(scene, part)]));
-  const at = paper(drawn, (part) => texts.get(part.key), { radius: RADIUS, gap: 8 });
-  const pictures = drawn.map((part) => [part.key, circle(scene, part, { ...at.spots.get(part.key), ...texts.get(part.key) })]);
-  const { root, width, height } = at;
-  return { pictures: [["root", root_circle(root)], ...pictures], boxes: null, root, width, height, zoom: scene.zoom };
+  const { spots, root, width, height } = paper(drawn, (part) => texts.get(part.key), { radius: RADIUS, gap: 8 });
+  const pictures = () => [["root", root_circle(root)], ...drawn.map((part) => [part.key, circle(scene, part, { ...spots.get(part.key), ...texts.get(part.key) })])];
+  const boxes = new Map();
+  for (const [key, { x, y, left, h }] of spots) {
+    const high = Math.max(h, RADIUS);
+    boxes.set(key, { x: left, y: y - high, w: x + RADIUS - left, h: high + RADIUS });
+  }
+  return { pictures, boxes, root, width, height, zoom: scene.zoom };
 }

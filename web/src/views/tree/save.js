@@ -1,33 +1,28 @@
-// What is shown, as a file: SVG, PNG, JSON or graphviz DOT, made in the browser.
-// Not here: the picture itself (shapes.js).
+// What is shown, as a file: SVG, PNG, JSON or graphviz DOT.
+// Not here: the picture itself (shapes.js), how a browser saves it (../../parts/files.js).
 
+import { download, png_of, svg_source, with_colours } from "../../parts/files.js";
+import { brief, shown, text_of } from "../../parts/text.js";
 import { fold_words } from "./choose.js";
+import { PICTURE } from "./css.js";
+import { hatching } from "./shapes.js";
 import { mark_of } from "./signs.js";
-import { to_text } from "./svg.js";
-import { brief, shown, text_of } from "./text.js";
 
-export const FORMATS = [
-  ["SVG", "Save what is shown as SVG"],
-  ["PNG", "Save what is shown as PNG"],
-  ["JSON", "Save what is shown as JSON"],
-  ["DOT", "Save what is shown as graphviz source"],
-];
-const MAX_PIXELS = 8192; // of a canvas, each way
+export const FORMATS = { SVG: "SVG", PNG: "PNG", JSON: "JSON", DOT: "graphviz source" };
 const MAX_LABEL = 60;
 const COLOURS = { new: "#009e73", hit: "#0072b2", gone: "#d55e00", old: "#8a8a8a" };
 
-/** SVG source of pictures; `style` is CSS with plain colours. */
-export function svg_source({ pictures, width, height, style, defs, background }) {
-  const [w, h] = [Math.ceil(width), Math.ceil(height)];
-  return to_text(["svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${w} ${h}`, width: w, height: h },
-    ["title", {}, "radix tree"], ["style", {}, style], ...defs, ["rect", { width: w, height: h, fill: background }],
-    ["g", { class: "nodes" }, ...pictures.map(bare)]]);
-}
-
-/** Without what only a page needs; what a screen reader says becomes the title. */
-function bare([tag, attributes, ...children]) {
-  const title = attributes["aria-label"] ? [["title", {}, attributes["aria-label"]]] : [];
-  return [tag, { class: attributes.class, transform: attributes.transform }, ...title, ...children];
+/** `shown` has view, marks and picture; `element` is on the page, and has the colours of its theme. */
+export async function save(element, prefix, { view, marks, picture }, format) {
+  const doc = element.ownerDocument;
+  const name = `radix-tree-${view.seq}`;
+  if (format === "JSON") return download(doc, JSON.stringify(json_of(view, marks, picture.drawn), null, 1), name, format);
+  if (format === "DOT") return download(doc, dot_of(view, marks, picture.drawn), name, format);
+  const { width, height } = picture;
+  const pictures = picture.pictures().map(([, one]) => one);
+  const [style, background] = [PICTURE, "var(--nbs-bg)"].map((css) => with_colours(element, css));
+  const source = svg_source({ title: "radix tree", pictures, width, height, style, defs: [hatching(prefix)], background });
+  download(doc, format === "SVG" ? source : await png_of(doc, source, width, height), name, format);
 }
 
 /** What is drawn as plain values: nodes with their tokens and texts, and what is folded away. */
@@ -64,33 +59,3 @@ export function dot_of(view, marks, drawn) {
 }
 
 const quoted = (text) => `"${text.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/&/g, "&amp;")}"`;
-
-/** A PNG of SVG source as a Blob, at twice the size where that is not too large. */
-export async function png_of(doc, source, width, height) {
-  const scale = Math.min(2, MAX_PIXELS / Math.max(width, height, 1));
-  const image = doc.createElement("img");
-  const url = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(source)}`;
-  await new Promise((done, failed) => {
-    image.onload = done;
-    image.onerror = () => failed(new Error("the browser could not draw the picture"));
-    image.src = url;
-  });
-  const canvas = doc.createElement("canvas");
-  canvas.width = Math.ceil(width * scale);
-  canvas.height = Math.ceil(height * scale);
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((done) => canvas.toBlob(done, "image/png"));
-}
-
-/** Let the browser save a Blob. */
-export function download(doc, blob, name) {
-  const url = URL.createObjectURL(blob);
-  const link = doc.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.style.display = "none";
-  doc.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}

@@ -1,7 +1,7 @@
 // Nodes whose text holds what was typed, also where it begins in the nodes above. Texts are kept between searches. Pure.
 // Not here: the input (bar.js).
 
-import { text_of } from "./text.js";
+import { text_of } from "../../parts/text.js";
 
 export const MAX_FOUND = 2000;
 

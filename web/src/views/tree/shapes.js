@@ -3,7 +3,7 @@
 
 import { fold_words } from "./choose.js";
 import { label_of, mark_of, spoken } from "./signs.js";
-import { fit, width_of, wrap } from "./text.js";
+import { fit, width_of, wrap } from "../../parts/text.js";
 
 export const LINE = 14; // pixels from line to line
 export const RADIUS = 15;

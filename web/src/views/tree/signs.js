@@ -2,7 +2,7 @@
 // The signs are those of nbsglang/viz/paint.py. Not here: the colours (css.js).
 
 import { fold_words } from "./choose.js";
-import { brief, n_of, shown, text_of } from "./text.js";
+import { brief, n_of, shown, text_of } from "../../parts/text.js";
 
 export const LEGEND = [["new", "+", "new"], ["hit", "●×2", "hit by 2 requests"], ["gone", "✕", "evicted"]];
 

@@ -1,7 +1,8 @@
 // The time slider: the events of the store as a range, with play, steps, jumps, and a sentence about where it stands.
 // Not here: folding again at the cursor (the store), what the sentence is (../../explain.js).
 
-import { h, say, toolbar } from "./dom.js";
+import { n_until } from "../events.js";
+import { buttons, h, press, say, toolbar } from "./dom.js";
 
 const JUMPS = [["split", "NodeSplit"], ["eviction", "NodeEvicted"], ["hit", "NodeTouched"]];
 
@@ -12,8 +13,7 @@ const NOW = {
 
 /** `explain(event, view)` gives one sentence. */
 export function create_slider(doc, store, explain) {
-  const button = (text, label, onclick, attributes = {}) =>
-    h(doc, "button", { type: "button", title: label, "aria-label": label, onclick, ...attributes }, text);
+  const button = buttons(doc);
   const back = button("◂", "Step back", () => stop_at(() => store.step(-1)));
   const play = button("▶\uFE0E", "Play", () => (store.playing ? store.pause() : store.play()));
   const on = button("▸", "Step forward", () => stop_at(() => store.step(1)));
@@ -55,8 +55,8 @@ export function create_slider(doc, store, explain) {
 
   function show() {
     const { events, cursor } = store;
-    const [first, last] = [Math.min(index_of(events, store.range[0]) + 1, events.length - 1), events.length - 1];
-    const i = cursor === null ? last : index_of(events, cursor);
+    const [first, last] = [Math.min(n_until(events, store.range[0]), events.length - 1), events.length - 1];
+    const i = cursor === null ? last : n_until(events, cursor) - 1;
     const [n, at] = [last - first + 1, Math.max(i - first + 1, 0)];
     range.min = String(Math.max(first, 0));
     range.max = String(Math.max(last, 0));
@@ -74,7 +74,7 @@ export function create_slider(doc, store, explain) {
     play.setAttribute("aria-label", store.playing ? "Pause" : "Play");
     play.title = store.playing ? "Pause" : "Play";
     say(live, store.replay ? "End" : "Live");
-    live.setAttribute("aria-pressed", String(cursor === null));
+    press(live, cursor === null);
     element.classList.toggle("past", cursor !== null);
     tools.settle();
   }
@@ -82,24 +82,13 @@ export function create_slider(doc, store, explain) {
   return { element, show };
 }
 
-/** The place of the last event that is not after `seq`; -1 where all are. */
-export function index_of(events, seq) {
-  let [low, high] = [0, events.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (events[middle].seq <= seq) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
-
 /** The next event of a kind after the store's cursor, or the one before it; after the end comes the first again. */
 export function next_of({ events, cursor, range, engine }, kind, backwards = false) {
   const is_one = (event) => event.kind === kind && (!engine || event.source === engine) && !(kind === "NodeTouched" && event.body.request < 0);
-  const low = index_of(events, range[0]) + 1;
+  const low = n_until(events, range[0]);
   const way = backwards ? -1 : 1;
   let i = backwards ? events.length - 1 : low;
-  if (cursor !== null) i = backwards ? index_of(events, cursor - 1) : Math.max(index_of(events, cursor) + 1, low);
+  if (cursor !== null) i = backwards ? n_until(events, cursor - 1) - 1 : Math.max(n_until(events, cursor), low);
   for (; i >= low && i < events.length; i += way) if (is_one(events[i])) return events[i];
   return null;
 }

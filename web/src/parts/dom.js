@@ -3,13 +3,25 @@
 /** An element: h("button", {class: "x", onclick: f, title: "…"}, "text", child). null children are left out. */
 export function h(doc, tag, attributes = {}, ...children) {
   const element = doc.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
+  if (tag === "button") element.type = "button";
+  for (const name in attributes) {
+    const value = attributes[name];
+    if (value === false || value === null || value === undefined) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
+    else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
+  for (const child of children) if (child !== null && child !== undefined) element.append(child);
   return element;
+}
+
+/** A function that makes buttons: (text, label, onclick, attributes). */
+export function buttons(doc) {
+  return (text, label, onclick, attributes = {}) => h(doc, "button", { title: label, "aria-label": label, onclick, ...attributes }, text);
+}
+
+/** Whether a button is down. */
+export function press(button, is_down) {
+  button.setAttribute("aria-pressed", is_down);
 }
 
 /** Set the text only if it is another one, so that a screen reader is not told twice. */

@@ -34,6 +34,25 @@ export function n_short(n) {
   return String(n);
 }
 
+/** A time in few characters. */
+export function seconds(value) {
+  if (value < 0.001) return `${(value * 1e6).toFixed(0)} µs`;
+  if (value < 1) return `${(value * 1000).toFixed(value < 0.01 ? 1 : 0)} ms`;
+  return `${n_round(value)} s`;
+}
+
+/** A number of few digits: 12.3, 345. */
+export function n_round(n) {
+  return n.toFixed(n < 100 ? 1 : 0);
+}
+
+/** How many there are of each: "3 running, 1 waiting". */
+export function count_words(states) {
+  const counts = new Map();
+  for (const state of states) counts.set(state, (counts.get(state) ?? 0) + 1);
+  return [...counts].map(([state, n]) => `${n} ${shown(state)}`).join(", ");
+}
+
 /** "1 node", "2 nodes". */
 export function n_of(n, noun) {
   return `${n} ${noun}${n === 1 ? "" : "s"}`;

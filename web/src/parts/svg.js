@@ -33,12 +33,11 @@ export class Sheet {
     this.old = new Map(); // key -> {attributes, inside, element}
   }
 
-  /** Show these pictures, [key, picture] each, in this order. Returns how many elements were made. */
-  show(pictures) {
+  /** Show these pictures, [key, picture] each, in this order; those of a new key have the class "fresh". */
+  show(pictures, is_new = () => false) {
     const next = new Map();
     const keys = new Set(pictures.map(([key]) => key));
     for (const [key, { element }] of this.old) if (!keys.has(key)) element.remove(); // first, or all behind it would move
-    let n_made = 0;
     let at = this.group.firstChild;
     for (const [key, picture] of pictures) {
       const inside = JSON.stringify(picture.slice(2));
@@ -48,11 +47,10 @@ export class Sheet {
         change(element, before.attributes, picture[1]);
       } else {
         const made = to_element(this.group.ownerDocument, picture);
-        n_made += 1;
         if (element !== null) {
           if (at === element) at = made;
           element.replaceWith(made);
-        } else if (this.old.size) made.classList.add("fresh");
+        } else if (is_new(key)) made.classList.add("fresh");
         element = made;
       }
       next.set(key, { attributes: picture[1], inside, element });
@@ -60,7 +58,6 @@ export class Sheet {
       else this.group.insertBefore(element, at);
     }
     this.old = next;
-    return n_made;
   }
 
   /** The element of a key, or null. */

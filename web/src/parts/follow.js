@@ -5,7 +5,9 @@
 //
 // A reducer has `apply(event)`, and `torn()`, which is called when events were lost before the next one.
 //
-// Not here: the reducers (track.js, ../streams/pace.js).
+// Not here: the reducers (../views/timeline/track.js, ../views/streams/pace.js).
+
+import { n_until } from "../events.js";
 
 export class Follower {
   /** `make()` gives a new reducer. */
@@ -17,7 +19,7 @@ export class Follower {
   /** The reducer with all of `events` taken in, which is a new one when they are those of another log. */
   catch_up(events) {
     if (!this._goes_on(events)) this._begin();
-    let i = index_after(events, this._seq);
+    let i = n_until(events, this._seq);
     if (this._seq && i < events.length && events[i - 1]?.seq !== this._seq) this.reducer.torn();
     for (; i < events.length; i++) this.reducer.apply(events[i]);
     const last = events.at(-1);
@@ -38,36 +40,18 @@ export class Follower {
   _goes_on(events) {
     const last = events.at(-1);
     if (last === undefined || last.seq < this._seq) return this._seq === 0;
-    const same = events[index_after(events, this._seq) - 1];
+    const same = events[n_until(events, this._seq) - 1];
     return same === undefined || same.seq !== this._seq || same.t_ns === this._t_ns;
   }
 }
 
-/** The index of the first event whose seq is above `seq`. */
-export function index_after(events, seq) {
-  let [low, high] = [0, events.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (events[middle].seq <= seq) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 /** The seq of the last event that is not later than `t_ns`; that of the first event when all are. null without any. */
 export function seq_at(events, t_ns) {
-  if (!events.length) return null;
-  let [low, high] = [0, events.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (events[middle].t_ns <= t_ns) low = middle + 1;
-    else high = middle;
-  }
-  return events[Math.max(0, low - 1)].seq;
+  return events.length ? events[Math.max(0, n_until(events, t_ns, "t_ns") - 1)].seq : null;
 }
 
 /** The time of the event at `seq`, or of the last one before it; null when the events begin later. */
 export function time_at(events, seq) {
-  const i = index_after(events, seq) - 1;
+  const i = n_until(events, seq) - 1;
   return i < 0 ? null : events[i].t_ns;
 }

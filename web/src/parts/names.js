@@ -1,0 +1,28 @@
+// How streams and requests are called, as text that is safe to show.
+//
+// Not here: which of them are in focus (focus.js).
+
+import { shown } from "./text.js";
+
+const MAX_NAME = 28;
+
+/** A stream's label or its id, and that it is a branch. */
+export function name_of({ id, label, parent }, most = 60) {
+  const name = shown((label || id).slice(0, most));
+  return parent ? `branch ${name}` : name;
+}
+
+/** "request 3 · clarity · verdict", as far as the log tells. */
+export function request_name(view, id) {
+  const request = view.requests.get(id);
+  const stream = request === undefined ? undefined : view.caller(request.call_id);
+  if (stream === undefined) return `request ${id}`;
+  const call = stream.calls.get(request.call_id);
+  const what = call === undefined ? "" : call.name || { prefix: "hint", score: "select" }[call.kind] || call.kind;
+  return [`request ${id}`, short_name(stream.label || stream.id), short_name(what)].filter(Boolean).join(" · ");
+}
+
+export function short_name(text) {
+  const safe = shown(text);
+  return safe.length > MAX_NAME ? `${safe.slice(0, MAX_NAME - 1)}…` : safe;
+}
