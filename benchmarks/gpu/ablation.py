@@ -98,6 +98,7 @@ def run(
             player = Language(engine, variant.hint)
         if warm_up is not None:
             play(player, warm_up)
+            engine.prepare()
         return result_of(work, [play(player, work)])
 
 
