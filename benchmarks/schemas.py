@@ -2,6 +2,7 @@
 
     python -m benchmarks.schemas FOLDER                  all files of the folder and those inside it
     python -m benchmarks.schemas FOLDER --most 500       the first 500, by name
+    python -m benchmarks.schemas FOLDER --bounded        values inside each other three deep at most
     python -m benchmarks.schemas FOLDER --out out.json   the figures and what became of each file, as JSON
 
 A file is an object with a schema and values that fit it or do not, as those of MaskBench are (its repository is
@@ -9,10 +10,13 @@ guidance-ai/jsonschemabench, the folder maskbench/data):
 
     {"schema": {...}, "tests": [{"valid": true, "data": ...}, ...]}
 
+or a list of such objects, as in the JSON-Schema-Test-Suite (its folder tests/draft2020-12). Most schemas there ask for
+no type, so any value is one, which is not regular; with --bounded it is.
+
 Values are written by `json.dumps` with `ensure_ascii=False` and its usual separators, in the order that they have. What
 is not regular is none of our automaton's: in the third row llguidance takes it then.
 
-Not here: regular expressions (`grammar.py`).
+Not here: how the files are read (`schema_files.py`), regular expressions (`grammar.py`).
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchmarks.grammar import Llguidance
+from benchmarks.schema_files import bounded, read
 from nbsglang.calls import Constraint
 from nbsglang.engine.fetch import smollm2
 from nbsglang.engine.grammar.external import ExternalMatcher
@@ -143,20 +148,9 @@ class Figures:
         names = ("all right", "invalid accepted", "valid refused", "failed", "refused", "not regular")
         cuts = statistics.quantiles(self.firsts, n=10) if len(self.firsts) > 1 else self.firsts * 9 or [0.0] * 9
         times = {"first p50 ms": 1e3 * cuts[4], "first p90 ms": 1e3 * cuts[8]}
-        means = {"mask mean us": _mean_us(self.masks), "again mean us": _mean_us(self.again)}
+        p99 = statistics.quantiles(self.masks, n=100)[98] if len(self.masks) > 1 else 0.0
+        means = {"mask mean us": _mean_us(self.masks), "p99 us": 1e6 * p99, "again mean us": _mean_us(self.again)}
         return {**{name: kinds[name] for name in names}, **times, **means}
-
-
-def read(folder: Path, most: int | None = None) -> dict[str, dict[str, Any]]:
-    """The files of a folder, by name; those without a schema and tests are left out."""
-    found: dict[str, dict[str, Any]] = {}
-    for path in sorted(folder.rglob("*.json")):
-        if most is not None and len(found) >= most:
-            break
-        example = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(example, dict) and "schema" in example and isinstance(example.get("tests"), list):
-            found[str(path.relative_to(folder))] = example
-    return found
 
 
 def measure(
@@ -211,12 +205,15 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="benchmarks.schemas", description="JSON Schemas with tests")
     options.add_argument("folder", type=Path, help="files with a schema and tests each")
     options.add_argument("--most", type=int, default=None, help="no more files than these")
+    options.add_argument("--bounded", action="store_true", help="values are three deep at most")
     options.add_argument("--tokenizer", default=None, help="folder or name; the default model's if not given")
     options.add_argument("--out", type=Path, default=None, help="a file for the figures as JSON")
     given = options.parse_args()
     from transformers import AutoTokenizer
 
     examples = read(given.folder, given.most)
+    if given.bounded:
+        examples = {name: bounded(example) for name, example in examples.items()}
     if not examples:
         options.error(f"{given.folder} has no JSON file with a schema and tests")
     tokenizer = AutoTokenizer.from_pretrained(given.tokenizer or smollm2())

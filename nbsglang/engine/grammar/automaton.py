@@ -8,7 +8,8 @@ Not here: bytes, tokens and masks; what a state is made of (`plain.py`, `guarded
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from nbsglang.engine.grammar.syntax import Node
 from nbsglang.errors import ConstraintError
 
 DEAD = -1
+_Moves: TypeAlias = Sequence[tuple[int, Sequence[int]]]  # states with the classes that lead to each
 
 
 class Automaton:
@@ -49,7 +51,8 @@ class Automaton:
         self._memory = 0
         self._ids: dict[Hashable, int] = {}
         self._keys: list[Hashable] = []
-        self._rows: list[npt.NDArray[np.int32] | None] = []  # with dead states still in them
+        self._moves: list[_Moves | None] = []  # with dead states still in them, as in the rows
+        self._rows: list[npt.NDArray[np.int32] | None] = []
         self._kept_rows: list[npt.NDArray[np.int32] | None] = []
         self._accepts: list[bool | None] = []
         self._live: list[bool | None] = []
@@ -105,6 +108,12 @@ class Automaton:
             self._kept_rows[state] = row
         return row
 
+    def moves(self, state: int) -> _Moves:
+        """See `table.KnowsMoves.moves`."""
+        self._meter.reset()
+        found = self._found(state)
+        return found if self._machine.is_certain else tuple(move for move in found if self._is_live(move[0]))
+
     def accepts(self, state: int) -> bool:
         """Whether the text so far is a match."""
         self._meter.reset()
@@ -124,13 +133,21 @@ class Automaton:
     def _row(self, state: int) -> npt.NDArray[np.int32]:
         row = self._rows[state]
         if row is None:
-            self._meter.spend(20 + self._machine.weight(self._keys[state]) // 100)
             row = np.full(self.n_classes, DEAD, dtype=np.int32)
-            for key, classes in self._machine.moves(self._keys[state]):
-                row[classes] = self._state(key)
+            for target, classes in self._found(state):
+                row[classes] = target
             self._spend(row.nbytes)
             self._rows[state] = row
         return row
+
+    def _found(self, state: int) -> _Moves:
+        found = self._moves[state]
+        if found is None:
+            self._meter.spend(20 + self._machine.weight(self._keys[state]) // 100)
+            moves = self._machine.moves(self._keys[state])
+            found = self._moves[state] = tuple([(self._state(key), classes) for key, classes in moves])
+            self._spend(sum(100 + 8 * len(classes) for _, classes in found))
+        return found
 
     def _state(self, key: Hashable) -> int:
         state = self._ids.get(key)
@@ -143,7 +160,7 @@ class Automaton:
             self._spend(self._machine.weight(key))
             state = self._ids[key] = len(self._keys)
             self._keys.append(key)
-            for values in (self._rows, self._kept_rows, self._accepts, self._live):
+            for values in (self._moves, self._rows, self._kept_rows, self._accepts, self._live):
                 values.append(None)
         return state
 

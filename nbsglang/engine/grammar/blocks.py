@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
@@ -33,6 +34,11 @@ class Block(Protocol):
         """Whether it has the empty text."""
         ...
 
+    @property
+    def alone(self) -> int:
+        """Positions at which no text ends, and which the next position follows and no other, whatever the gates."""
+        ...
+
     def advance(self, bits: int, gates: int) -> tuple[int, bool]:
         """The positions that can follow these, and whether its texts can end at one of these."""
         ...
@@ -40,6 +46,8 @@ class Block(Protocol):
 
 class Gate:
     """No position: the empty text, where the gate is open."""
+
+    alone = 0  # see `Block.alone`
 
     def __init__(self, gate: int) -> None:
         self.size = 0
@@ -67,6 +75,11 @@ class Row:
         self.size = self.offsets.pop()
         self.gates = _gates(parts)
         self._rests: dict[tuple[int, int], tuple[int, bool]] = {}
+
+    @cached_property
+    def alone(self) -> int:
+        """See `Block.alone`."""
+        return _alone(self.parts, self.offsets)
 
     def first(self, gates: int) -> int:
         """See `Block.first`."""
@@ -115,6 +128,11 @@ class Fork:
         self.gates = _gates(parts)
         self._firsts: dict[int, int] = {}
 
+    @cached_property
+    def alone(self) -> int:
+        """See `Block.alone`."""
+        return _alone(self.parts, self.offsets)
+
     def first(self, gates: int) -> int:
         """See `Block.first`."""
         known = self._firsts.get(gates & self.gates)
@@ -152,6 +170,12 @@ class Loop:
         self.n_copies = max(self.least, 1) if most is None else most
         self.size = part.size * self.n_copies
         self.gates = part.gates
+
+    @cached_property
+    def alone(self) -> int:
+        """See `Block.alone`."""
+        width = self.part.size
+        return self.part.alone * (((1 << self.size) - 1) // ((1 << width) - 1)) if self.part.alone else 0
 
     def first(self, gates: int) -> int:
         """See `Block.first`."""
@@ -202,6 +226,13 @@ def _split(bits: int, parts: Sequence[Block], offsets: Sequence[int]) -> tuple[i
 
 def _low(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
+
+
+def _alone(parts: Sequence[Block], offsets: Sequence[int]) -> int:
+    alone = 0
+    for part, offset in zip(parts, offsets, strict=True):
+        alone |= part.alone << offset
+    return alone
 
 
 def _gates(parts: Sequence[Block]) -> int:

@@ -74,6 +74,11 @@ def complement(ranges: Ranges) -> Ranges:
     return union((a, b) for a, b in zip(starts, ends, strict=True) if a <= b)
 
 
+def both(some: Ranges, others: Ranges) -> Ranges:
+    """The characters that are in both."""
+    return some if some == others else complement(union([*complement(some), *complement(others)]))
+
+
 @lru_cache(maxsize=4096)
 def _class(items: _Items, flags: int) -> Ranges:
     negated = any(kind is ops.NEGATE for kind, _ in items)

@@ -8,6 +8,7 @@ Not here: how a text's state is kept (`automatic.py`), where tokens lead (`moves
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -116,6 +117,9 @@ class Index:
         if state[1]:
             tokens = [token for token, after in self._moves.finishing(state) if self._live.is_live(after)]
             return pack(np.array(tokens, np.intp), self.vocab.n_words)
+        narrow = self._moves.narrow(state) if self._live.is_proved else None
+        if narrow is not None:
+            return _row_of(narrow, self.vocab.n_words)
         reached, words, broken = self._moves.reach(state)
         row = np.zeros(self.vocab.n_words, np.int32)
         for part in reached.parts:
@@ -131,8 +135,8 @@ class Index:
         """The tokens of a stretch."""
         stretch, chain = part
         if self._live.is_proved:
-            return stretch.row(len(chain) - 1)
-        return stretch.row_of([d for d in range(1, len(chain)) if self._live.is_live((chain[d], b""))])
+            return stretch.shape.row(len(chain) - 1)
+        return stretch.shape.row_of([d for d in range(1, len(chain)) if self._live.is_live((chain[d], b""))])
 
     def _alive(self, ends: Ends) -> Ends:
         """Those after which a match can be reached."""
@@ -140,6 +144,14 @@ class Index:
         is_live = {state: self._live.is_live(state) for state in dict.fromkeys(states)}
         live = np.flatnonzero([is_live[state] for state in states])
         return Ends(ends.tokens[live], ends.states[live])
+
+
+def _row_of(tokens: Iterable[int], n_words: int) -> MaskRow:
+    """The mask of a few tokens."""
+    data = bytearray(4 * n_words)
+    for token in tokens:
+        data[token >> 3] |= 1 << (token & 7)
+    return np.frombuffer(data, np.int32)
 
 
 def _set(row: MaskRow, tokens: Indices) -> None:

@@ -8,7 +8,7 @@ Not here: whether a match can be reached by tokens (`live.py`), masks (`index.py
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,9 @@ class Moves:
         self._table = table
         self._walk = Walk(vocab, table)
         self._tails = Tails(vocab, table)
+        owners: Any = vocab.trie.owners
+        words: Any = vocab.trie.words
+        self._owners, self._words = memoryview(owners), memoryview(words)  # give plain ints
         self._begun: dict[bytes, list[bool]] = {}
 
     def read(self, state: State, token: int) -> State | None:
@@ -62,6 +65,16 @@ class Moves:
             if after is not None and self.can_finish(after):
                 yield item.token, after
 
+    def narrow(self, state: State) -> list[int] | None:
+        """The tokens that can follow where no character has begun; None where there may be many."""
+        nodes = self._walk.narrow(state[0])
+        if nodes is None:
+            return None
+        tokens = self._tails.beside([(0, state[0]), *nodes])
+        for node, _ in nodes:
+            tokens += self._words[self._owners[node] : self._owners[node + 1]]
+        return tokens
+
     def reach(self, state: State) -> tuple[Reached, Ends, Ends]:
         """Where no character has begun: the nodes that can follow; the tokens there, but for stretches, that are
         whole characters; and all others that can follow."""
@@ -84,7 +97,7 @@ class Moves:
         reached, words, broken = self.reach(state)
         found = {(at, b"") for at in set(words.states.tolist())} | set(self.after(broken))
         for stretch, chain in reached.parts:
-            found |= {(chain[depth], b"") for depth in stretch.word_depths if depth < len(chain)}
+            found |= {(chain[depth], b"") for depth in stretch.shape.word_depths if depth < len(chain)}
         return found
 
     def _read_broken(self, at: int, begun: bytes, item: Broken) -> State | None:

@@ -115,7 +115,10 @@ def _item(item: tuple[Any, Any], flags: int, first: bool, last: bool) -> tuple[s
         return f"(?:{text}){{{least},{bound}}}", size * max(1, least if most is ops.MAXREPEAT else most)
     if op is ops.LITERAL and 0xD800 <= value <= 0xDFFF:
         raise _RefusedError("a lone surrogate, which no text has")
-    return _class(members(op, tuple(value) if op is ops.IN else value, flags)), 1
+    ranges = members(op, tuple(value) if op is ops.IN else value, flags)
+    if not ranges:
+        raise _RefusedError("a class without a character")
+    return char_class(ranges), 1
 
 
 def _anchor(where: Any, first: bool, last: bool) -> str:
@@ -126,7 +129,6 @@ def _anchor(where: Any, first: bool, last: bool) -> str:
     raise _RefusedError("a word boundary")
 
 
-def _class(ranges: Ranges) -> str:
-    if not ranges:
-        raise _RefusedError("a class without a character")
+def char_class(ranges: Ranges) -> str:
+    """A class of some characters, of which there is one at least, in llguidance's syntax."""
     return "[" + "".join(f"\\x{{{a:X}}}" if a == b else f"\\x{{{a:X}}}-\\x{{{b:X}}}" for a, b in ranges) + "]"

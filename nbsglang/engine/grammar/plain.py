@@ -54,7 +54,12 @@ class Plain:
 
     def moves(self, key: Hashable) -> Moves:
         """See `Machine.moves`."""
+        assert isinstance(key, tuple)
         program = self._program
+        if key[0] == 1:
+            classes = program.next_alone(key[1])
+            if classes is not None:
+                return [((1, key[1] + 1), classes)] if classes else []
         follow = program.root.advance(_bits(key), 0)[0]
         if not follow:
             return []

@@ -5,7 +5,7 @@ Not here: how positions follow each other (`blocks.py`), what a state is (`plain
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -28,6 +28,10 @@ class Program:
         self._of_set: dict[int, int] = {}
         self._of_class: dict[int, int] = {}
         self._sets_of_class: dict[int, list[int]] = {}
+
+    def next_alone(self, position: int) -> Sequence[int] | None:
+        """The classes that go to the next position, if that follows this one and no other, and no text ends here."""
+        return self._classes[self._sets[position + 1]] if self.root.alone >> position & 1 else None
 
     def of_set(self, index: int) -> int:
         """The positions of a set of characters."""

@@ -24,6 +24,11 @@ class Run:
         self.out = out
         self.nullable = nullable
 
+    @property
+    def alone(self) -> int:
+        """See `Block.alone`."""
+        return self.go & ~(self.stay | self.out)
+
     def first(self, gates: int) -> int:
         """See `Block.first`."""
         return self.starts

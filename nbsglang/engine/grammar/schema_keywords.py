@@ -38,7 +38,7 @@ KEYWORDS_OF = {
         "maxProperties",
     ),
 }  # fmt: skip
-_NUMBER_FORMATS = {
+NUMBER_FORMATS = {
     "int32": Number(True, Bound(Fraction(-(2**31))), Bound(Fraction(2**31 - 1))),
     "int64": Number(True, Bound(Fraction(-(2**63))), Bound(Fraction(2**63 - 1))),
     "double": Number(),  # as all numbers are written, each can be held as one
@@ -58,8 +58,8 @@ def _string(place: Place) -> Shape | None:
     for pattern in patterns:
         _check_pattern(place, "pattern", pattern)
     name = _text(place, "format") if "format" in place.schema else None
-    if name is not None and name not in (*format_names(), *PLAIN_FORMATS, *_NUMBER_FORMATS):
-        known = ", ".join((*format_names(), *_NUMBER_FORMATS))
+    if name is not None and name not in (*format_names(), *PLAIN_FORMATS, *NUMBER_FORMATS):
+        known = ", ".join((*format_names(), *NUMBER_FORMATS))
         place.fail(f"{shown(name)} is not supported; these are: {known}", "format")
     formats = (name,) if name in format_names() and name is not None else ()
     return counted(String(_count(place, "minLength") or 0, _count(place, "maxLength"), patterns, formats))
@@ -78,7 +78,7 @@ def _number(place: Place, is_integer: bool) -> Shape | None:
     high = min(highs, key=lambda bound: (bound.value, not bound.is_open), default=None)
     shape = ranged(Number(is_integer, low, high, steps))
     name = place.schema.get("format")
-    return meet(shape, _NUMBER_FORMATS[name]) if shape and isinstance(name, str) and name in _NUMBER_FORMATS else shape
+    return meet(shape, NUMBER_FORMATS[name]) if shape and isinstance(name, str) and name in NUMBER_FORMATS else shape
 
 
 def _bounds(place: Place, keyword: str, exclusive: str) -> list[Bound]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import product
 from typing import TypeAlias
 
-from nbsglang.engine.grammar.classes import complement, union
+from nbsglang.engine.grammar.classes import both, complement, union
 from nbsglang.engine.grammar.regex import parse
 from nbsglang.engine.grammar.syntax import (
     ALL_CHARS,
@@ -36,6 +36,8 @@ _START = Edge(at_end=False)
 _PYTHON_END = Ahead(Seq((Repeat(Chars(((10, 10),)), 0, 1), END)))
 _PYTHON_DOT = complement(((10, 10),))
 _DOT = complement(((10, 10), (13, 13), (0x2028, 0x2029)))  # ECMAScript's
+_MARK = (0xFEFF, 0xFEFF)  # white space to ECMAScript alone
+_SPACES = ((9, 13), (0x20, 0x20))
 _Ways: TypeAlias = dict[tuple[bool, bool], Node]  # by whether nothing may stand before it, and after it
 _FREE, _ALONE = (False, False), (True, True)
 
@@ -120,9 +122,14 @@ class _Finder:
 
     def _chars(self, ranges: Ranges, ascii_ranges: Ranges) -> Ranges:
         if self.loose:
-            return union([*ranges, *ascii_ranges])
-        ranges = _DOT if ranges == _PYTHON_DOT else ranges
-        return ranges if ranges == ascii_ranges else complement(union([*complement(ranges), *complement(ascii_ranges)]))
+            found = union([*ranges, *ascii_ranges])
+            return union([*found, _MARK]) if both(found, _SPACES) else found
+        if ranges == _PYTHON_DOT:
+            return _DOT
+        found = both(ranges, ascii_ranges)
+        if found == (_MARK,) or both(found, _SPACES) == _SPACES:
+            return found
+        return both(found, complement((_MARK,)))
 
 
 def _in_turn(some: _Ways, others: _Ways) -> _Ways:

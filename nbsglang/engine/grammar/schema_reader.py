@@ -1,11 +1,11 @@
 """Schemas as choices of shapes: what each keyword means, what holds together, and what is refused.
 
 The meaning is that of JSON Schema 2020-12; `definitions`, arrays in `items`, `additionalItems` and boolean
-`exclusiveMinimum` of older drafts are understood. Annotations and keywords that begin with `x-` say nothing. A keyword
-that is none of these is refused by name, never ignored.
+`exclusiveMinimum` of older drafts are understood. A keyword of JSON Schema that is not supported is refused by name,
+never ignored.
 
-Not here: the keywords of one type (`schema_keywords.py`), which choices of `oneOf` exclude each other
-(`schema_apart.py`).
+Not here: the keywords of one type (`schema_keywords.py`), which keywords there are (`schema_words.py`), which choices
+of `oneOf` exclude each other (`schema_apart.py`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,8 @@ from nbsglang.engine.grammar.schema_keywords import KEYWORDS_OF, shape_of
 from nbsglang.engine.grammar.schema_places import Document, Place, Sub
 from nbsglang.engine.grammar.schema_shapes import EVERYTHING, Array, Fixed, Object, Shape, meet
 from nbsglang.engine.grammar.schema_values import fits, same
+from nbsglang.engine.grammar.schema_words import objection
 
-_ANNOTATIONS = (
-    "title", "description", "default", "examples", "example", "$schema", "$id", "id", "$comment", "deprecated",
-    "readOnly", "writeOnly", "$defs", "definitions", "$anchor", "discriminator", "contentEncoding", "contentMediaType",
-    "contentSchema",
-)  # fmt: skip
-_APPLICATORS = ("type", "enum", "const", "allOf", "anyOf", "oneOf", "$ref")
-_KNOWN = frozenset((*_ANNOTATIONS, *_APPLICATORS, *(keyword for some in KEYWORDS_OF.values() for keyword in some)))
 _TYPES = ("null", "boolean", *KEYWORDS_OF, "integer")
 _MANY = 256  # shapes that a schema may be a choice of, fixed values apart
 
@@ -68,8 +62,8 @@ class Reader:
             return EVERYTHING if schema else ()
         self._document.spend(1 + len(schema))
         for keyword in schema:
-            if keyword not in _KNOWN and not keyword.startswith("x-"):
-                place.fail("the keyword is not supported: say it with others, or take it away", keyword)
+            if objection(keyword):
+                place.fail(objection(keyword), keyword)
         shapes = tuple(_own(place))
         for keyword in ("enum", "const"):
             if keyword in schema:
@@ -80,6 +74,13 @@ class Reader:
             if keyword in schema:
                 shapes = self._combined(keyword, shapes, _list(place, keyword), place)
         return shapes
+
+    def is_exclusive(self, place: Place) -> bool:
+        """Whether it can be shown that no value fits two choices of the `oneOf` of a place. Raises as above."""
+        schema = {keyword: value for keyword, value in place.schema.items() if keyword != "oneOf"}
+        others = self._shapes(Place(f"{place.pointer}/oneOf", schema, place.rebased))
+        each = [self._together(others, self._shapes(branch), place) for branch in _list(place, "oneOf")]
+        return all(self._apart.shapes(a, b) for one, other in combinations(each, 2) for a in one for b in other)
 
     def _combined(
         self, keyword: str, shapes: tuple[Shape, ...], branches: list[Place], place: Place

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from nbsglang.engine.grammar.classes import complement, union
+from nbsglang.engine.grammar.classes import both, complement, union
 from nbsglang.engine.grammar.syntax import Ahead, Alt, Chars, Edge, Node, Ranges, Repeat, Seq, text
 
 SHORT = {0x22: '"', 0x5C: "\\", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}  # what stands after "\"
@@ -40,8 +40,8 @@ def spelled(node: Node) -> Node:
 @lru_cache(maxsize=4096)
 def spelled_chars(ranges: Ranges) -> Node:
     """One character out of some, in its one spelling."""
-    plain = _both(ranges, PLAIN)
-    escaped = [point for start, end in _both(ranges, _ESCAPED) for point in range(start, end + 1)]
+    plain = both(ranges, PLAIN)
+    escaped = [point for start, end in both(ranges, _ESCAPED) for point in range(start, end + 1)]
     if not escaped:
         return Chars(plain)
     ways: list[Node] = [Chars(plain)] if plain else []
@@ -82,8 +82,3 @@ def _made(node: Node, inner: list[Node]) -> Node:
     if isinstance(node, Repeat):
         return Repeat(inner[0], node.least, node.most)
     return Ahead(inner[0], node.negative) if isinstance(node, Ahead) else node
-
-
-def _both(some: Ranges, others: Ranges) -> Ranges:
-    """The characters that are in both."""
-    return complement(union([*complement(some), *complement(others)]))

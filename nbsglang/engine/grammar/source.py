@@ -14,7 +14,13 @@ from nbsglang.errors import ConstraintError, UsageError
 
 MAX_CHARS = 1_000_000  # of a constraint
 _NO_FORCING = '\n%llguidance {"no_forcing": true}\n'
-_JSON_STYLE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+# With \u escapes a name could be one that is listed, in disguise: it takes them in names that are not listed.
+_JSON_STYLE = {
+    "whitespace_flexible": False,
+    "item_separator": ", ",
+    "key_separator": ": ",
+    "json_allowed_escapes": 'nrbtf\\"',
+}
 
 
 def grammar_text(constraint: Constraint) -> str:
@@ -49,7 +55,12 @@ def _schema(text: str) -> str:
         schema = {}
     if not isinstance(schema, dict):
         raise ConstraintError(f"json_schema {shown(text)} is not a schema: it must be an object or a boolean")
-    return json.dumps(schema | {"x-guidance": _JSON_STYLE})
+    from nbsglang.engine.grammar.schema_handed import handed  # it asks this module in turn
+
+    try:
+        return json.dumps(handed(schema) | {"x-guidance": _JSON_STYLE})
+    except RecursionError:
+        raise ConstraintError(f"json_schema {shown(text)} is nested too deeply") from None
 
 
 def after_prefix(grammar: str, prefix: bytes) -> str:

@@ -8,7 +8,7 @@ Not here: how an automaton is made, what its classes hold (`partition.py`), toke
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -72,6 +72,15 @@ class KnowsRuns(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsMoves(Protocol):
+    """An `Automaton` that tells what can follow a state without a row, which costs more where that is little."""
+
+    def moves(self, state: int) -> Sequence[tuple[int, Sequence[int]]]:
+        """The next states with the classes that lead to each, a class once."""
+        ...
+
+
 class Table:
     """The rows of an automaton's states, as one array for many steps at once and as lists for single ones.
 
@@ -86,6 +95,7 @@ class Table:
         runs = automaton.class_runs if isinstance(automaton, KnowsRuns) else runs_of(automaton.class_of)
         self.classes = Classes(*runs, self.n_classes)
         self._automaton = automaton
+        self._moves = automaton.moves if isinstance(automaton, KnowsMoves) else self._moves_by_row
         self._flat = np.full(16 * self.n_classes, DEAD, np.int32)  # rows one after the other
         self._is_filled = np.zeros(16, bool)
         self._rows: dict[int, memoryview[int]] = {}
@@ -135,7 +145,11 @@ class Table:
         """The state after a text, `DEAD` if it leads nowhere."""
         class_of = self.classes.of
         for char in text:
-            state = self.after(state)[class_of(ord(char))]
+            point, few = ord(char), self.few(state)
+            if few is None:
+                state = self.after(state)[class_of(point)]
+            else:
+                state = next((after for wanted, after in few if wanted == point), DEAD)
             if state < 0:
                 return DEAD
         return state
@@ -149,14 +163,23 @@ class Table:
     def few(self, state: int) -> list[tuple[int, int]] | None:
         """The characters that can follow, with the next states; None where there are more than a few."""
         if state not in self._few:
-            small, sizes = self.classes.small, self.classes.sizes
-            row = self.after(state)
-            live = np.flatnonzero(np.asarray(row) >= 0).tolist()
-            if len(live) > FEW or sum(sizes[cls] for cls in live) > FEW:
-                self._few[state] = None
-            else:
-                self._few[state] = [(point, row[cls]) for cls in live for point in small.get(cls, [])]
+            self._few[state] = self._found_few(state)
         return self._few[state]
+
+    def _found_few(self, state: int) -> list[tuple[int, int]] | None:
+        with self.lock:
+            moves = self._moves(state)
+        if sum(len(classes) for _, classes in moves) > FEW:
+            return None
+        small, sizes = self.classes.small, self.classes.sizes
+        live = sorted((cls, after) for after, classes in moves for cls in classes)
+        if sum(sizes[cls] for cls, _ in live) > FEW:
+            return None
+        return [(point, after) for cls, after in live for point in small.get(cls, ())]
+
+    def _moves_by_row(self, state: int) -> Sequence[tuple[int, Sequence[int]]]:
+        row = self.after(state)
+        return [(row[cls], (cls,)) for cls in np.flatnonzero(np.asarray(row) >= 0).tolist()]
 
     def _fill(self, states: Indices) -> None:
         """Have the rows of these states in the array."""

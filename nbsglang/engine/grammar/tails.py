@@ -5,6 +5,7 @@ Not here: tokens that begin inside one (`index.py`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -35,13 +36,14 @@ class Tails:
         some: npt.NDArray[np.bool_] = np.any(self._classes, axis=0)
         self._any: list[bool] = some.tolist()
         self._live: dict[int, npt.NDArray[np.bool_] | None] = {}
+        self._is_node = begun.is_node.tobytes()
 
     def of(self, reached: Reached) -> Ends:
         """Those that can follow."""
         begun = self._begun
         found: list[tuple[Indices, int]] = [(begun.roots, reached.start)]
         for stretch, chain in reached.parts:
-            found += [(at, chain[depth]) for depth, at in stretch.begun if depth < len(chain)]
+            found += [(at, chain[depth]) for depth, at in stretch.shape.begun if depth < len(chain)]
         others = np.flatnonzero(begun.is_node.take(reached.nodes)) if len(reached.nodes) else _NONE
         for node, state in zip(reached.nodes[others].tolist(), reached.states[others].tolist(), strict=True):
             first, behind = np.searchsorted(begun.nodes, [node, node + 1])
@@ -50,6 +52,15 @@ class Tails:
         if not ends:
             return Ends(_NONE, _NONE)
         return Ends(np.concatenate([end.tokens for end in ends]), np.concatenate([end.states for end in ends]))
+
+    def beside(self, nodes: Iterable[tuple[int, int]]) -> list[int]:
+        """Those at some nodes, with the state at each, that can follow."""
+        found: list[int] = []
+        for node, state in nodes:
+            if self._is_node[node] and self._after(state) is not None:
+                first, behind = np.searchsorted(self._begun.nodes, [node, node + 1])
+                found += self._of(np.arange(first, behind), state).tokens.tolist()
+        return found
 
     def _of(self, at: Indices, state: int) -> Ends:
         live = self._after(state)
@@ -60,6 +71,11 @@ class Tails:
     def _after(self, state: int) -> npt.NDArray[np.bool_] | None:
         """Which tails some character that can follow begins with, None if there is no such tail. [tails]"""
         if state not in self._live:
-            classes = [cls for cls, after in enumerate(self._table.after(state)) if after >= 0 and self._any[cls]]
+            few = self._table.few(state)
+            if few is None:
+                live = (cls for cls, after in enumerate(self._table.after(state)) if after >= 0)
+            else:
+                live = (self._table.classes.of(point) for point, _ in few)
+            classes = [cls for cls in live if self._any[cls]]
             self._live[state] = np.any(self._classes[:, classes], axis=1) if classes else None
         return self._live[state]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from nbsglang.engine.grammar.matcher import MaskRow
 from nbsglang.engine.grammar.spelling import token_table
 from nbsglang.engine.grammar.trie import Indices, Trie, build
 from nbsglang.engine.grammar.utf8 import Parts, completions, parts
+
+if TYPE_CHECKING:
+    from nbsglang.engine.grammar.stretch import Shape
 
 NEVER, WHOLE, BROKEN = 0, 1, 2  # kinds of tokens: no text, whole characters, not whole characters
 MANY = 2048  # nodes: worth to be walked in one operation
@@ -77,6 +80,7 @@ class Vocab:
         if found is None and folder is not None:
             save(folder, key, self.trie, self.kinds, nodes)
         ids = np.flatnonzero(self.kinds == BROKEN)
+        self.shapes: dict[tuple[int, bytes], Shape] = {}  # for `stretch.py`
         self.broken = tuple(
             Broken(token, _known_parts(self.token_bytes[token]), node)
             for token, node in zip(ids.tolist(), nodes.tolist(), strict=True)

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from nbsglang.engine.grammar.stretch import Stretch
+from nbsglang.engine.grammar.stretch import Stretch, shape_of
 from nbsglang.engine.grammar.table import Table
 from nbsglang.engine.grammar.trie import Indices, spread
 from nbsglang.engine.grammar.vocab import MANY, Vocab
 
 _KEPT = 32  # stretches
 _SMALL = 16  # nodes: no more are walked one by one
+_NARROW = 256  # nodes: no more are worth a list
 _MOST = 64  # nodes that are found one by one before arrays take over
 _Pairs = list[tuple[int, int]]  # nodes with the states there
 
@@ -54,6 +55,22 @@ class Walk:
         self._points, self._children = memoryview(points), memoryview(children)  # give plain ints
         self._stretches: dict[tuple[int, bytes], Stretch] = {}
 
+    def narrow(self, state: int) -> _Pairs | None:
+        """All nodes that can follow a state, the root apart, with the states there; None where they may be many."""
+        firsts = [] if self._table.few(state) is not None else self._firsts(state)
+        if firsts is None:
+            return None
+        found, wide = self._one_by_one(firsts.copy() or [(0, state)])
+        found = firsts + found
+        while wide:
+            nodes, states = self._level(*_arrays(wide))
+            if len(found) + len(nodes) > _NARROW:
+                return None
+            below = list(zip(nodes.tolist(), states.tolist(), strict=True))
+            more, wide = self._one_by_one(below.copy())
+            found += below + more
+        return found
+
     def reach(self, state: int) -> Reached:
         """All nodes that can follow a state."""
         if self._table.few(state) is not None:
@@ -78,6 +95,13 @@ class Walk:
         found.append(self._below(*_joined(light)))
         return Reached(state, parts, *_joined(found))
 
+    def _firsts(self, state: int) -> _Pairs | None:
+        """The root's children that can follow a state that more than a few characters can; None if they are many."""
+        live = [(cls, there) for cls, there in enumerate(self._table.after(state)) if there >= 0]
+        if sum(len(self._first_of[cls]) for cls, _ in live) > 2 * _SMALL:
+            return None
+        return [(node, there) for cls, there in live for node in self._first_of[cls]]
+
     def _from(self, node: int, state: int) -> tuple[list[Part], Indices, Indices]:
         """The largest stretch under a node, if there is one, and what can follow it, or the node."""
         part = self._stretch(node, state)
@@ -86,12 +110,12 @@ class Walk:
             classes = self._first_classes if node == 0 else self._classes_at(below)
             return [], *self._live(below, classes, np.full(len(below), state))
         stretch, chain = part
-        depth = len(chain) - 1
-        leaving = int(np.searchsorted(stretch.out_depths, depth + 1, "right"))
-        before = np.array(chain, np.intp).take(stretch.out_depths[:leaving] - 1)
-        nodes, states = self._live(stretch.out_nodes[:leaving], stretch.out_classes[:leaving], before)
-        if depth < stretch.depth and stretch.goes_on(chain[-1], self._table):
-            on = stretch.nodes(depth + 1)
+        shape, out_classes, depth = stretch.shape, stretch.out_classes, len(chain) - 1
+        leaving = int(np.searchsorted(shape.out_depths, depth + 1, "right"))
+        before = np.array(chain, np.intp).take(shape.out_depths[:leaving] - 1)
+        nodes, states = self._live(shape.out_nodes[:leaving], out_classes[:leaving], before)
+        if depth < shape.depth and stretch.goes_on(chain[-1], self._table):
+            on = shape.nodes(depth + 1)
             on, there = self._live(on, self._classes_at(on), np.full(len(on), chain[-1]))
             nodes, states = np.concatenate([nodes, on]), np.concatenate([states, there])
         return [part], nodes, states
@@ -107,6 +131,14 @@ class Walk:
     def _first_classes(self) -> Indices:
         """The classes of the root's children, which are the nodes from 1 on."""
         return self._classes_at(np.arange(1, self._trie.children[1]))
+
+    @cached_property
+    def _first_of(self) -> list[list[int]]:
+        """The root's children of each class."""
+        found: list[list[int]] = [[] for _ in range(self._table.n_classes)]
+        for node, cls in enumerate(self._first_classes.tolist(), 1):
+            found[cls].append(node)
+        return found
 
     @cached_property
     def _weights(self) -> npt.NDArray[np.intp]:
@@ -128,16 +160,17 @@ class Walk:
         key = node, member.tobytes()
         stretch = self._stretches.get(key)
         if stretch is None:
-            if len(self._stretches) == _KEPT:  # each takes about a megabyte
+            if len(self._stretches) == _KEPT:
                 del self._stretches[next(iter(self._stretches))]
-            stretch = self._stretches[key] = Stretch(self._vocab, node, self._point_classes, member)
+            shape = shape_of(self._vocab, node, member.take(self._point_classes))
+            stretch = self._stretches[key] = Stretch(shape, self._point_classes, member)
         chain = [state, target]
-        while len(chain) <= stretch.depth:
+        while len(chain) <= stretch.shape.depth:
             target = stretch.target(chain[-1], self._table)
             if target < 0:
                 break
             if target == chain[-1]:
-                chain += [target] * (stretch.depth + 1 - len(chain))
+                chain += [target] * (stretch.shape.depth + 1 - len(chain))
             else:
                 chain.append(target)
         return Part(stretch, chain)

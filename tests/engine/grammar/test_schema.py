@@ -25,7 +25,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
-from benchmarks.schemas import measure, read, table
+from benchmarks.schema_files import bounded, read
+from benchmarks.schemas import measure, table
 from nbsglang.engine.grammar import compile_json_schema as lazily_loaded
 from nbsglang.engine.grammar.automaton import Automaton
 from nbsglang.engine.grammar.schema import compile_json_schema, schema_node
@@ -572,6 +573,7 @@ def test_the_benchmark_tells_fates_apart(vocab: Vocab, tmp_path: Path) -> None:
         given_tests = [{"valid": valid, "data": data} for valid, data in tests]
         path.write_text(json.dumps({"schema": schema, "tests": given_tests}))
     (tmp_path / "other.json").write_text("[]")
+    (tmp_path / "several.json").write_text((tmp_path / "a.json").read_text().join(("[3, ", "]")))
     found = measure(read(tmp_path), vocab, lambda text: list(text.encode()))
     fates = {name: fate.partition(":")[0] for name, fate in found["ours"].fates.items()}
     assert fates == {
@@ -580,7 +582,13 @@ def test_the_benchmark_tells_fates_apart(vocab: Vocab, tmp_path: Path) -> None:
         "c.json": "refused",
         "d.json": "invalid accepted",
         "e.json": "valid refused",
+        "several.json#1": "all right",
     }
     assert found["ours, then llguidance"].fates["b/b.json"] == "all right"
-    assert found["llguidance"].row()["all right"] == 2
+    assert found["llguidance"].row()["all right"] == 3
     assert "again mean us" in table(found)
+    any_value = bounded(
+        {"schema": {"items": INT}, "tests": [{"valid": True, "data": data} for data in ([1], [[[[]]]])]}
+    )
+    assert Texts(any_value["schema"]).takes('{"a": [{"b": 1}]}')
+    assert [test["data"] for test in any_value["tests"]] == [[1]]
