@@ -42,6 +42,7 @@ class Channel:
         budget: Budget,
         *,
         start: int,
+        most_pending: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.log = log
@@ -54,6 +55,7 @@ class Channel:
         self._view = View()
         self._runs: dict[str, Excerpt] = {}  # by source
         self._start = start  # in the log
+        self._most_pending = most_pending
         self._at = 0  # in the log: what was read last
         self._seq = 0  # our number of it
         self._sent = 0  # our number of what was sent last
@@ -158,7 +160,7 @@ class Channel:
                 run.take(line)
         if not self._is_dropping:
             self._pending.append(line)
-            if len(self._pending) > _MAX_PENDING:
+            if len(self._pending) > (self._most_pending or _MAX_PENDING):
                 self._drop()
 
     def _drop(self) -> None:

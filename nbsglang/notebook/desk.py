@@ -44,12 +44,16 @@ class _Told(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A view, and what it is of: a run on an engine, or the engine; `began` is where in the log."""
+    """A view, and what it is of: a run on an engine, or the engine; `began` is where in the log.
+
+    With `is_whole` all of the log is wanted, which is over.
+    """
 
     view: RunView
     log: EventLog
     engine: str
     began: int
+    is_whole: bool = False
 
 
 class Desk:
@@ -85,10 +89,13 @@ class Desk:
         with self._lock:
             return self._show(log, engine, source="", engine=engine, title=title, show=show)
 
-    def show_replay(self, final: str, engine: str, title: str, show: list[str]) -> RunView:
-        """A view of what is over; `final` is all of it (see `wire.snapshot`)."""
+    def show_replay(self, log: EventLog, final: str, engine: str, title: str, show: list[str]) -> RunView:
+        """A view of a log that is over; `final` is all of it (see `wire.snapshot`), or "" where that is too much to be
+        kept in a notebook: then its session is told all of it."""
         with self._lock:
-            return self._show(self._silence, "", source="", engine=engine, title=title, show=show, final=final)
+            if final:
+                return self._show(self._silence, "", source="", engine=engine, title=title, show=show, final=final)
+            return self._show(log, engine, is_whole=True, source="", engine=engine, title=title, show=show)
 
     def end_run(self, view: RunView, state: str) -> None:
         """The run is over: its view gets what it needs to be read without a kernel."""
@@ -130,9 +137,9 @@ class Desk:
 
     # ------------------------------------------------------------------------------------------- under the lock
 
-    def _show(self, log: EventLog, of: str, **traits: Any) -> RunView:
+    def _show(self, log: EventLog, of: str, is_whole: bool = False, **traits: Any) -> RunView:
         view = new_view(self._hear_view, self._layout, **traits)
-        self._shown[view.model_id] = shown = Shown(view, log, of, log.seq)
+        self._shown[view.model_id] = shown = Shown(view, log, of, 0 if is_whole else log.seq, is_whole)
         while len(self._shown) > _MAX_VIEWS:
             self._shown.pop(next(iter(self._shown))).view.close()
         if self.is_seen.is_set():
@@ -158,7 +165,8 @@ class Desk:
 
     def _new_session(self, shown: Shown) -> _Told:
         session = new_session(lambda content: self._hear(told, content), self._layout, shown.engine)
-        channel = Channel(shown.log, shown.engine, partial(post, session), self._budget, start=shown.began)
+        tell, most = partial(post, session), shown.log.capacity if shown.is_whole else None
+        channel = Channel(shown.log, shown.engine, tell, self._budget, start=shown.began, most_pending=most)
         told = _Told(session, channel)
         self._pump.add(channel)
         timer = threading.Timer(_DEAF_S, self._open, [channel])

@@ -13,7 +13,7 @@ from nbsglang.viz.marks import Marks
 
 _MAX_LINES = 20_000
 _MAX_NODES = 400  # of a state that is worth keeping as the beginning
-_MAX_CHARACTERS = 24_000  # of the text; twenty runs make a notebook of less than 500 kB
+MAX_CHARACTERS = 24_000  # of the text; twenty runs make a notebook of less than 500 kB
 
 
 class Excerpt:
@@ -53,4 +53,4 @@ class Excerpt:
     def text(self) -> str:
         """All of it as a text (see `wire.snapshot`); "" if it is too long."""
         text = "" if self._lines is None else wire.snapshot(self._base, self._lines)
-        return text if len(text) <= _MAX_CHARACTERS else ""
+        return text if len(text) <= MAX_CHARACTERS else ""

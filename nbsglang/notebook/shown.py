@@ -12,6 +12,7 @@ from typing import Any
 from IPython.display import display
 
 from nbsglang.events import EventLog
+from nbsglang.notebook.excerpt import MAX_CHARACTERS
 from nbsglang.notebook.fronts import widgets_wanted
 from nbsglang.notebook.state import DESK
 from nbsglang.viz.export import last_engine, lines_of
@@ -24,6 +25,7 @@ from nbsglang.viz.wire import begun, snapshot
 
 ENGINE_VIEWS = ("numbers", "tree", "timeline", "streams")
 LOG_VIEWS = ("numbers", "streams", "tree", "timeline", "fsm")
+_TOO_LONG = "This is the end of the log. To play it, run the cell again: it is too long to be kept in a notebook."
 
 
 def show_engine(
@@ -43,9 +45,14 @@ def show_log(
     engine = last_engine(events) if engine is None else engine
     lines = lines_of(events, engine)
     desk = _desk(shell)
-    final = "" if desk is None else snapshot(begun(lines[0][0] if lines else 1), lines)
-    view = None if desk is None else desk.show_replay(final, engine, title, list(show))
-    _display(_picture(log, engine, title, show), view)
+    picture = _picture(log, engine, title, show)
+    if desk is None:
+        _display(picture, None)
+        return
+    final = snapshot(begun(lines[0][0] if lines else 1), lines)
+    if len(final) > MAX_CHARACTERS:
+        final, picture = "", Picture(f'{picture.html}<div style="opacity:.75">{_TOO_LONG}</div>', picture.text)
+    _display(picture, desk.show_replay(log, final, engine, title, list(show)))
 
 
 def is_live(shell: Any) -> bool:

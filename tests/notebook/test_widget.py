@@ -17,7 +17,7 @@ import pytest
 
 import nbsglang as sgl
 from nbsglang.errors import Cancelled, ProgramError
-from nbsglang.events import EventLog
+from nbsglang.events import EventLog, Tokens
 from nbsglang.lang.cell import compile_cell
 from nbsglang.notebook import desk, fronts, widget, widget_front
 from nbsglang.notebook.channel import Channel
@@ -419,3 +419,16 @@ def test_a_log_is_replayed(shell: Any, front_end: FrontEnd, log: EventLog, displ
     show_log(plain, log)
     assert "data-nbsglang-view" not in displayed[-1].html
     assert "good" in displayed[-1].html
+
+
+def test_a_long_log_is_replayed_and_not_kept(shell: Any, front_end: FrontEnd, displayed: list[Picture]) -> None:
+    log = EventLog()
+    for n in range(12_000):  # more than may wait to be sent of a run that goes on
+        log.emit("engine", Tokens((n,), ((n * 7919 % 49_000,),)))
+    show_log(shell, log, engine="engine", title="long")
+    session = front_end.greet()
+    (view,) = front_end.of("RunView")
+    assert view.state["final"] == "", "the state of widgets is saved in notebooks"
+    assert "too long to be kept" in displayed[0].html
+    wait_until(lambda: read(session).lines and read(session).lines[-1][0] == log.seq, 20)
+    assert [line[0] for line in read(session).lines] == list(range(1, log.seq + 1))
