@@ -42,12 +42,16 @@ def run_figures(scene: Scene) -> list[Figure]:
 
 
 def engine_figures(view: View) -> list[Figure]:
-    """What an engine has done so far, and what runs and waits."""
+    """What an engine has done so far, with the tokens of the requests that still run; and what runs and waits."""
     totals = view.totals
+    running = [request for request in view.requests.values() if not request.ended]
+    cached = totals.n_cached + sum(request.n_cached for request in running)
+    prompt = totals.n_prompt + sum(request.n_cached + request.n_computed for request in running)
+    generated = totals.n_generated + sum(len(request.generated) for request in running)
     figures = [
-        Figure("hit rate", f"{totals.hit_rate:.0%}"),
-        Figure("prompt tokens", f"{totals.n_prompt:,}, {totals.n_cached:,} of them cached"),
-        Figure("generated", f"{totals.n_generated:,}"),
+        Figure("hit rate", f"{cached / prompt if prompt else 0.0:.0%}"),
+        Figure("prompt tokens", f"{prompt:,}, {cached:,} of them cached"),
+        Figure("generated", f"{generated:,}"),
     ]
     if view.step is not None:
         figures.append(

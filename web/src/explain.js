@@ -12,6 +12,12 @@ export function explain(event, view) {
   return tell === undefined ? "" : tell(event.body, view, event);
 }
 
+/** The ids of the nodes that the sentence about an event names. */
+export function nodes_of({ kind, body }) {
+  if (!kind.startsWith("Node") && kind !== "Admitted") return [];
+  return [body.node, body.upper, body.parent, ...(body.nodes ?? [])].filter(Boolean);
+}
+
 const SENTENCES = {
   Loading: ({ what }) => `loading: ${word(what, 60)}`,
   Ready: ({ model, n_slots }) => `the engine is ready with ${word(model, 40)} and room for ${n_short(n_slots)} tokens`,
@@ -52,6 +58,7 @@ const SENTENCES = {
     const was = view.marks.evicted.get(node);
     return `node ${node} is evicted, the least recently used leaf: ${n_of(n_tokens, "token")} free again${was === undefined ? "" : `, ${quoted(view, was.tokens)}`}`;
   },
+  TokenTexts: ({ ids }) => `the log learns how ${ids.length === 1 ? "a token reads" : `${ids.length} tokens read`}`,
   Snapshot: ({ nodes }) => `a snapshot of the tree: ${n_of(nodes.length, "node")}`,
   StreamBegan: ({ stream, parent, branch, label }) =>
     parent ? `the program forks: branch ${branch}${label ? ` (${word(label, 30)})` : ""}` : `a program begins${label ? `: ${word(label, 40)}` : ""}`,

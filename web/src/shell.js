@@ -5,7 +5,8 @@
 import { grouped } from "./parts/grouped.js";
 import { css as theme } from "./theme.js";
 import { h, say } from "./parts/dom.js";
-import { count_words, shown } from "./parts/text.js";
+import { hold } from "./parts/hold.js";
+import { count_words, seconds, shown } from "./parts/text.js";
 import { VIEWS } from "./views/index.js";
 
 const STYLE_ID = "nbsglang-style";
@@ -130,6 +131,7 @@ class Section {
     this.body = h(doc, "div", { class: "nbs-view" });
     this.is_open = true;
     this.element = h(doc, "section", { class: "nbs-section", "aria-label": VIEWS[name].title }, this._heading(doc), this.body);
+    this.let_go = hold(this.body, store);
   }
 
   _heading(doc) {
@@ -159,10 +161,12 @@ class Section {
   update(changes) {
     if (this.is_broken) return;
     if (this.view !== null && (this.is_open || this.element.hidden)) this._guarded(() => this.view.update(changes));
-    if (!this.is_broken) this.element.hidden = Boolean(this.view?.is_empty);
+    const is_kept = this.store.seeking && !this.element.hidden; // or the page would get lower
+    if (!this.is_broken) this.element.hidden = Boolean(this.view?.is_empty) && !is_kept;
   }
 
   destroy() {
+    this.let_go();
     if (!this.is_broken) this._guarded(() => this.view?.destroy());
   }
 
@@ -188,12 +192,12 @@ function names_of(show) {
 /** Such as "3 running, 1 waiting", or how it ended. */
 function state_of(store, streams) {
   const roots = streams.filter((stream) => stream.parent === "");
-  if (!streams.length) return store.live.loading ? "loading" : store.source ? "begins" : "";
+  if (!streams.length) return store.replay ? "" : store.live.loading ? "loading" : store.source ? "begins" : "";
   if (roots.length && roots.every((stream) => stream.ended)) {
     const words = count_words(roots.map((stream) => stream.state));
     const times = roots.map((stream) => [stream.began_ns, stream.ended_ns]);
     const s = (Math.max(...times.map((t) => t[1])) - Math.min(...times.map((t) => t[0]))) / 1e9;
-    return `${store.settings.outcome || (roots.length === 1 ? roots[0].state : words)} in ${s.toFixed(s < 10 ? 1 : 0)} s${store.replay ? " · replay" : ""}`;
+    return `${store.settings.outcome || (roots.length === 1 ? roots[0].state : words)} in ${seconds(s)}${store.replay ? " · replay" : ""}`;
   }
   return count_words(streams.filter((stream) => !stream.ended).map((stream) => stream.state));
 }

@@ -32,7 +32,7 @@ background:var(--nbs-bg);color:var(--nbs-fg);font:13px/1.45 var(--nbs-font);padd
 .nbs :is(.count,.tools .word,.legend){color:var(--nbs-faint);font-size:12px;font-variant-numeric:tabular-nums}.nbs .legend .key{white-space:nowrap}
 .nbs .time{border-top:1px solid var(--nbs-line);margin-top:6px}
 .nbs .time input[type=range]{flex:1 1 180px;min-width:120px;accent-color:var(--nbs-fg);margin:0}
-.nbs .sentence{flex:1 0 100%;min-height:1.45em;white-space:nowrap;overflow:hidden;text-overflow:ellipsis;font-size:12.5px}
+.nbs .sentence{flex:1 0 100%;min-height:1.45em;overflow-wrap:anywhere;font-size:12.5px}
 .nbs .time.past .sentence{font-weight:600}
 .nbs .empty{padding:14px;color:var(--nbs-faint)}
 .nbs .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}

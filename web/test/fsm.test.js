@@ -117,6 +117,7 @@ test("the pool's parts are those of the latest step", () => {
   const { step } = store.view;
   assert.deepEqual(pool(store.view), [["locked", step.n_locked], ["evictable", step.n_evictable], ["free", step.n_free]]);
   assert.equal(pool({ step: null }), null);
+  assert.deepEqual(pool({ step: { ...step, n_running: 0 }, complete: true, nodes: new Map() }).map(([, n]) => n), [0, 0, step.n_locked + step.n_evictable + step.n_free]);
 });
 
 test("a backend that logs no requests is told of by its calls", () => {
@@ -125,4 +126,22 @@ test("a backend that logs no requests is told of by its calls", () => {
   const rows = (run) => figures(saved_store("mock", { source: run })).map(([name, value]) => [name, value]);
   assert.deepEqual(rows(runs[0]), [["streams", "4"], ["calls", "7"]]);
   assert.deepEqual(rows(runs.at(-1)).at(-1)[0], "not answered");
+  assert.deepEqual(rows("").map(([name]) => name), ["streams", "calls", "not answered"]);
+});
+
+test("the figures of an engine count what requests that still run have so far", () => {
+  const store = saved_store("crowd");
+  let [most, n_running] = [0, 0];
+  for (let seq = store.range[0]; seq <= store.range[1]; seq += 50) {
+    store.seek(seq);
+    const { requests, totals } = store.view;
+    const values = new Map(figures(store));
+    const n = [...requests.values()].reduce((sum, request) => sum + request.generated.length, 0);
+    const generated = Number(values.get("generated").replace(/\D/g, ""));
+    assert.equal(generated, n);
+    assert.ok(generated >= totals.n_generated && generated >= most - 20); // a token that ends a text is taken back
+    if (generated > totals.n_generated) n_running += 1;
+    most = Math.max(most, generated);
+  }
+  assert.ok(n_running > 3);
 });

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { explain } from "../src/explain.js";
+import { explain, nodes_of } from "../src/explain.js";
+import { name_of } from "../src/parts/names.js";
 import { Feed } from "../src/feed.js";
 import { is_of_interest, later } from "../src/moments.js";
 import { Store } from "../src/store.js";
@@ -130,4 +131,13 @@ test("a split is explained by where it is, who diverges, and the text there", ()
   store.seek(store.range[0]);
   store.step(1, (event) => event.kind === "NodeSplit");
   assert.match(explain(store.event, store.view), /^node \d+ split at token \d+: request \d+ diverges before “.+”; node \d+ has what they share$/);
+  const { node, upper } = store.event.body;
+  assert.deepEqual(nodes_of(store.event), [node, upper]);
+  assert.deepEqual(nodes_of({ kind: "ConstraintGraph", body: { nodes: [1, 2] } }), []);
+});
+
+test("a stream is called by its label, a branch without one by its number", () => {
+  assert.equal(name_of({ id: "17.5", label: "", parent: "17", branch: 5 }), "branch 5");
+  assert.equal(name_of({ id: "17.5", label: "ideas", parent: "17", branch: 5 }), "branch ideas");
+  assert.equal(name_of({ id: "17", label: "", parent: "", branch: 0 }), "17");
 });

@@ -29,7 +29,7 @@ function tree_of(texts) {
 
 function picture_of(view, wanted = {}) {
   const model = build(view, view.marks);
-  return picture({ model, view, marks: view.marks, from: model.root, path: new Set(), found: new Set(), found_at: null, room: 700, char: 7, zoom: 1,
+  return picture({ model, view, marks: view.marks, from: model.root, path: new Set(), found: new Set(), found_at: null, named: new Set(), room: 700, char: 7, zoom: 1,
     graph: false, is_run: false, query: "", prefix: "p", selected: null, active: null, must: [], opened: new Map(), closed: new Set(), before: new Set(), ...wanted });
 }
 

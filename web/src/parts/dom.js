@@ -14,10 +14,12 @@ export function h(doc, tag, attributes = {}, ...children) {
   return element;
 }
 
-/** A function that makes buttons: (text, label, onclick, attributes). */
+/** A function that makes buttons: (text, title, onclick, attributes). One whose text has words is called by them. */
 export function buttons(doc) {
-  return (text, label, onclick, attributes = {}) => h(doc, "button", { title: label, "aria-label": label, onclick, ...attributes }, text);
+  return (text, title, onclick, attributes = {}) => h(doc, "button", { title, "aria-label": HAS_WORDS.test(text) ? null : title, onclick, ...attributes }, text);
 }
+
+const HAS_WORDS = /[\p{L}\p{N}]/u;
 
 /** Whether a button is down. */
 export function press(button, is_down) {

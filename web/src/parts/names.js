@@ -6,9 +6,9 @@ import { shown } from "./text.js";
 
 const MAX_NAME = 28;
 
-/** A stream's label or its id, and that it is a branch. */
-export function name_of({ id, label, parent }, most = 60) {
-  const name = shown((label || id).slice(0, most));
+/** A stream's label, or which branch it is, or the id of a program. */
+export function name_of({ id, label, parent, branch }, most = 60) {
+  const name = shown((label || (parent ? String(branch) : id)).slice(0, most));
   return parent ? `branch ${name}` : name;
 }
 
@@ -19,7 +19,7 @@ export function request_name(view, id) {
   if (stream === undefined) return `request ${id}`;
   const call = stream.calls.get(request.call_id);
   const what = call === undefined ? "" : call.name || { prefix: "hint", score: "select" }[call.kind] || call.kind;
-  return [`request ${id}`, short_name(stream.label || stream.id), short_name(what)].filter(Boolean).join(" · ");
+  return [`request ${id}`, short_name(stream.label || name_of(stream)), short_name(what)].filter(Boolean).join(" · ");
 }
 
 export function short_name(text) {

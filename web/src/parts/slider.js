@@ -2,13 +2,15 @@
 // Not here: folding again at the cursor (the store), what the sentence is (../../explain.js).
 
 import { n_until } from "../events.js";
+import { is_cacheless } from "./cacheless.js";
 import { buttons, h, press, say, toolbar } from "./dom.js";
 
+const SPEEDS = [1, 4, 16]; // times that of life
 const JUMPS = [["split", "NodeSplit"], ["eviction", "NodeEvicted"], ["hit", "NodeTouched"]];
 
 const NOW = {
-  false: "Live: the tree as it is now. Move the slider or press play to see how it came to be.",
-  true: "The tree at the end. Move the slider or press play to see how it came to be.",
+  false: "Live: as it is now. Move the slider or press play to see how it came to be.",
+  true: "The end of the log. Move the slider or press play to see how it came to be.",
 };
 
 /** `explain(event, view)` gives one sentence. */
@@ -16,6 +18,7 @@ export function create_slider(doc, store, explain) {
   const button = buttons(doc);
   const back = button("◂", "Step back", () => stop_at(() => store.step(-1)));
   const play = button("▶\uFE0E", "Play", () => (store.playing ? store.pause() : store.play()));
+  const speed = button("1×", "The speed of playing", () => store.set({ speed: SPEEDS[(SPEEDS.indexOf(store.settings.speed) + 1) % SPEEDS.length] }));
   const on = button("▸", "Step forward", () => stop_at(() => store.step(1)));
   const jumps = JUMPS.map(([word, kind]) =>
     button(`› ${word}`, `To the next ${word} (with Shift: to the one before)`, (event) => jump(word, kind, event.shiftKey)));
@@ -23,7 +26,7 @@ export function create_slider(doc, store, explain) {
   const range = h(doc, "input", { type: "range", min: "0", step: "1", "aria-label": "Time: the events so far" });
   const sentence = h(doc, "div", { class: "sentence", role: "status" });
   const place = h(doc, "span", { class: "count" });
-  const tools = toolbar(doc, "Time", back, play, on, ...jumps, live);
+  const tools = toolbar(doc, "Time", back, play, on, speed, ...jumps, live);
   const element = h(doc, "div", { class: "time" }, tools, range, place, sentence);
   let wanted = null; // where the range was moved to since the last frame
   let note = "";
@@ -57,25 +60,28 @@ export function create_slider(doc, store, explain) {
     const { events, cursor } = store;
     const [first, last] = [Math.min(n_until(events, store.range[0]), events.length - 1), events.length - 1];
     const i = cursor === null ? last : n_until(events, cursor) - 1;
-    const [n, at] = [last - first + 1, Math.max(i - first + 1, 0)];
+    const [n, at] = [events.length && last - first + 1, Math.max(i - first + 1, 0)];
     range.min = String(Math.max(first, 0));
     range.max = String(Math.max(last, 0));
     if (wanted === null) range.value = String(Math.max(i, 0));
-    for (const each of [range, back, play, on, ...jumps]) each.disabled = n < 2;
+    for (const each of [range, back, play, on, speed, ...jumps]) each.disabled = n < 2;
     const words = note || (i >= 0 && cursor !== null ? explain(events[i], store.view) || `a ${events[i].kind} event` : "");
     // While it plays, a screen reader is not told of every event.
     sentence.setAttribute("aria-live", store.playing ? "off" : "polite");
-    const text = words || (cursor === null ? NOW[String(store.replay)] : "Before the first event.");
+    const text = words || (cursor === null ? (n ? NOW[String(store.replay)] : "") : "Before the first event.");
     say(sentence, text);
     sentence.title = text;
     say(place, n > 0 ? `${at} / ${n}` : "no events");
-    range.setAttribute("aria-valuetext", `event ${at} of ${n}${words ? `: ${words}` : ", the latest"}`);
+    range.setAttribute("aria-valuetext", n === 0 ? "no events" : `event ${at} of ${n}${words ? `: ${words}` : ", the latest"}`);
     say(play, store.playing ? "❚❚" : "▶\uFE0E");
     play.setAttribute("aria-label", store.playing ? "Pause" : "Play");
     play.title = store.playing ? "Pause" : "Play";
+    say(speed, `${store.settings.speed}×`);
+    live.title = store.replay ? "Back to the end of the log" : "Follow what happens now";
     say(live, store.replay ? "End" : "Live");
     press(live, cursor === null);
     element.classList.toggle("past", cursor !== null);
+    for (const each of jumps) each.hidden = is_cacheless(store.live);
     tools.settle();
   }
 

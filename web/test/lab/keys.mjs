@@ -31,7 +31,6 @@ export async function keys(notebook) {
   await detail.waitFor();
   seen.detail = await detail.innerText();
   await page.keyboard.press("Escape");
-  await page.keyboard.press("Escape");
   await detail.waitFor({ state: "hidden" });
   await page.keyboard.press("Escape");
   seen.left_tree = await left(page);

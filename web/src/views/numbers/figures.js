@@ -3,11 +3,14 @@
 // Not here: how they are laid out (index.js).
 
 import { grouped as count } from "../../parts/grouped.js";
+import { is_cacheless } from "../../parts/cacheless.js";
 import { n_round, seconds } from "../../parts/text.js";
 
 /** [name, value, long] rows: what the store's run (without one: its engine) has cost at the cursor. */
 export function figures(store) {
-  return store.source ? run_figures(store.view, store.streams()) : engine_figures(store.view);
+  const { view, live, source } = store;
+  if (source) return run_figures(view, store.streams());
+  return is_cacheless(live) ? call_figures(store.streams()) : engine_figures(view);
 }
 
 function run_figures(view, streams) {
@@ -39,16 +42,29 @@ function call_figures(streams) {
 
 function engine_figures(view) {
   const { totals } = view;
+  const { n_prompt, n_cached, n_generated } = so_far(view);
   const rows = [
-    ["hit rate", totals.n_prompt ? percent(totals.hit_rate) : "–", "share of the prompt tokens that were cached, of all requests"],
-    ["prompt tokens", count(totals.n_prompt), "of all requests that have ended"],
-    ["saved", count(totals.n_cached), "prompt tokens that were cached, and so not computed again"],
-    ["generated", count(totals.n_generated), "tokens that were written"],
+    ["hit rate", n_prompt ? percent(n_cached / n_prompt) : "–", "share of the prompt tokens that were cached, of all requests"],
+    ["prompt tokens", count(n_prompt), "of all requests that have begun"],
+    ["saved", count(n_cached), "prompt tokens that were cached, and so not computed again"],
+    ["generated", count(n_generated), "tokens that were written"],
   ];
-  if (totals.n_jumped) rows.push(["jumped", percent(totals.n_jumped / Math.max(totals.n_generated, totals.n_jumped)), `${count(totals.n_jumped)} of the written tokens were forced by a constraint`]);
+  if (totals.n_jumped) rows.push(["jumped", percent(totals.n_jumped / Math.max(n_generated, totals.n_jumped)), `${count(totals.n_jumped)} of the written tokens were forced by a constraint`]);
   if (totals.n_evicted) rows.push(["evicted", count(totals.n_evicted), "tokens that left the cache for others"]);
   if (totals.n_preempted) rows.push(["preempted", count(totals.n_preempted), "times that a request gave its memory back"]);
   return [...rows, ...step_figures(view)];
+}
+
+/** Tokens of the requests that have ended, and those so far of the others. */
+function so_far({ totals, requests }) {
+  let { n_prompt, n_cached, n_generated } = totals;
+  for (const request of requests.values()) {
+    if (request.ended) continue;
+    n_prompt += request.n_cached + request.n_computed;
+    n_cached += request.n_cached;
+    n_generated += request.generated.length;
+  }
+  return { n_prompt, n_cached, n_generated };
 }
 
 function step_figures({ step }) {
@@ -60,8 +76,10 @@ function step_figures({ step }) {
 }
 
 /** The parts of the KV pool after the latest step: [name, tokens], or null before any. */
-export function pool({ step }) {
+export function pool({ step, nodes, complete }) {
   if (step === null) return null;
+  const all = step.n_locked + step.n_evictable + step.n_free;
+  if (complete && !nodes.size && !step.n_running) return [["locked", 0], ["evictable", 0], ["free", all]]; // emptied after the step
   return [["locked", step.n_locked], ["evictable", step.n_evictable], ["free", step.n_free]];
 }
 

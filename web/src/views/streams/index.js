@@ -5,6 +5,7 @@
 import { h, say } from "../../parts/dom.js";
 import { focused } from "../../parts/focus.js";
 import { Follower } from "../../parts/follow.js";
+import { hold } from "../../parts/hold.js";
 import { leave } from "../../parts/leave.js";
 import { create_bar } from "./bar.js";
 import { css as own_css } from "./css.js";
@@ -51,6 +52,7 @@ class StreamsView {
 
   destroy() {
     this._sight.disconnect();
+    this._let_go();
     this._element.remove();
   }
 
@@ -71,6 +73,7 @@ class StreamsView {
       this._bar.element, this._list, this._left, this._empty, this._news,
     );
     root.append(this._element);
+    this._let_go = hold(this._list, this._store);
     this._on = {
       focus: (row, request) => this._focus_on(row, request),
       cancel: (id) => this._cancel(id),
@@ -113,7 +116,7 @@ class StreamsView {
     this._left.hidden = !left.length;
     if (left.length) say(this._left, `Show more of the ${census(left)}`);
     this._empty.hidden = rows.length > 0;
-    if (!rows.length) say(this._empty, streams.length ? "No stream has failed." : this._store.waiting ? "Waiting for the next keyframe…" : "No streams yet.");
+    if (!rows.length) say(this._empty, streams.length ? "No stream has failed." : this._store.waiting ? "Waiting for the next keyframe…" : this._store.replay ? "The log has no streams." : "No streams yet.");
     say(this._news, this._store.replay ? "" : news_of(streams));
   }
 

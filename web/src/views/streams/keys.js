@@ -22,7 +22,7 @@ export function listen(list, rows, on) {
       Home: () => move(0),
       End: () => move(all.length - 1),
       ArrowLeft: () => (row.is_folded ? move(above(all, at)) : on.fold(row, true)),
-      ArrowRight: () => (row.is_folded ? on.fold(row, false) : move(at + 1)),
+      ArrowRight: () => (row.is_folded ? on.fold(row, false) : all[at + 1]?.row.depth > row.row.depth && move(at + 1)),
       Enter: () => on.focus(row),
       " ": () => row.chips.toggle_folds(),
       Escape: () => on.leave(row),

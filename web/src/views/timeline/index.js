@@ -107,7 +107,7 @@ class TimelineView {
     const is_empty = !this._shown.length;
     this._stage.element.hidden = is_empty;
     this._empty.hidden = !is_empty;
-    say(this._empty, this._store.waiting ? "Waiting for the next keyframe…" : "Nothing has happened yet.");
+    say(this._empty, this._store.waiting ? "Waiting for the next keyframe…" : this._store.replay ? "The log has no streams and no requests." : "Nothing has happened yet.");
     this._show_bar();
     if (is_empty || !this._stage.element.clientWidth) return;
     const frame = this._frame();

@@ -103,7 +103,7 @@ export class Track {
 
   StreamBegan(body, t_ns, source) {
     const lane = this._lane(body.stream, source, t_ns);
-    [lane.parent, lane.label] = [body.parent, body.label];
+    [lane.parent, lane.branch, lane.label] = [body.parent, body.branch, body.label];
     const parent = this.lanes.get(body.parent);
     if (parent === undefined || parent === lane) return;
     parent.n_below += 1;
@@ -149,7 +149,7 @@ export class Track {
     let lane = this.lanes.get(id);
     if (lane !== undefined) return lane;
     lane = {
-      id, source, parent: "", label: "", began: t_ns, ended: null, how: "", n_open: 0, n_below: 0,
+      id, source, parent: "", branch: 0, label: "", began: t_ns, ended: null, how: "", n_open: 0, n_below: 0,
       starts: [t_ns], phases: ["program"], calls: [], bars: [], n_rows: 0,
     };
     this.lanes.set(id, lane);

@@ -137,11 +137,11 @@ export class Acts {
     acts[name]();
   }
 
-  /** One step back: from the tooltip, from a subtree, from what is in focus, from the view. */
+  /** One step back: from a subtree, from what is in focus, from the view. */
   _back() {
     const { tip, wish, store } = this.tree;
-    if (tip.key !== null) tip.hide();
-    else if (wish.from !== 0) this.only(0);
+    tip.hide();
+    if (wish.from !== 0) this.only(0);
     else if (Object.values(store.focus).some((id) => id !== null)) store.set_focus({ node: null, request: null, stream: null });
     else leave(this.tree.stage.element);
   }

@@ -2,41 +2,18 @@
 // Not here: what they do (index.js).
 
 import { buttons, h, press, say, toolbar } from "../../parts/dom.js";
-import { request_name, short_name } from "../../parts/names.js";
+import { name_of, request_name, short_name } from "../../parts/names.js";
+import { create_search_box } from "../../parts/search_box.js";
 import { FORMATS } from "./save.js";
 import { MAX_FOUND } from "./search.js";
 
-const DELAY_MS = 120; // from the last letter to the search
 const MAX_REQUESTS = 200; // in the list
 
 /**
  * @param {object} on  search(text), found(±1), leave(), request(id|null), look(), marks(), zoom(factor|0), save(format)
  */
 export function create_bar(doc, on) {
-  let timer = null;
-  const input = h(doc, "input", {
-    type: "search", placeholder: "Search text  ( / )", "aria-label": "Search in the text of the nodes", spellcheck: "false", autocomplete: "off",
-  });
-  const search = () => {
-    clearTimeout(timer);
-    on.search(input.value);
-  };
-  input.addEventListener("input", () => {
-    clearTimeout(timer);
-    timer = setTimeout(search, DELAY_MS);
-  });
-  input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") {
-      search();
-      on.found(event.shiftKey ? -1 : 1);
-    } else if (event.key === "Escape") {
-      input.value = "";
-      search();
-      on.leave();
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
+  const { input, destroy } = create_search_box(doc, "Search in the text of the nodes", on);
   const button = buttons(doc);
   const count = h(doc, "span", { class: "count", role: "status" });
   const previous = button("‹", "Previous match (Shift+Enter)", () => on.found(-1));
@@ -66,7 +43,7 @@ export function create_bar(doc, on) {
     /** The latest requests of a run (of all for ""), and what is in focus. */
     show_requests(view, source, focus) {
       const stream = focus.request === null ? view.streams.get(focus.stream) : undefined;
-      const rows = [["", stream === undefined ? "All requests" : `Branch ${short_name(stream.label || stream.id)}`]];
+      const rows = [["", stream === undefined ? "All requests" : short_name(name_of(stream))]];
       const all = [...view.requests.values()].filter(({ call_id }) => !source || view.caller(call_id)?.source === source);
       for (const { id } of all.slice(-MAX_REQUESTS).reverse()) rows.push([id, request_name(view, id)]);
       if (focus.request !== null && !rows.some(([id]) => id === focus.request)) rows.push([focus.request, `request ${focus.request}`]);
@@ -87,6 +64,6 @@ export function create_bar(doc, on) {
       say(reset, zoom === 1 ? "1:1" : `${Math.round(zoom * 100)} %`);
       tools.settle();
     },
-    destroy: () => clearTimeout(timer),
+    destroy,
   };
 }

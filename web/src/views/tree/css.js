@@ -19,6 +19,7 @@ export const PICTURE = `
 .node.fold .fill{fill-opacity:0;stroke-dasharray:2 3}.node.fold .edge{stroke-dasharray:2 3}.node.fold text{font-style:italic}
 .node.off:not(.found){opacity:.38}.node.on .fill{stroke-width:3}.node.on .edge{stroke-width:3}
 .node.found .fill{stroke:var(--nbs-purple);stroke-width:2.5;stroke-dasharray:8 2}.node.here .fill{stroke-width:4;stroke-dasharray:none}
+.node.named .fill{stroke:var(--nbs-fg);stroke-width:3;stroke-dasharray:7 3}
 .node.selected .fill{stroke:var(--nbs-fg);stroke-width:3;stroke-dasharray:none}
 `;
 

@@ -1,10 +1,12 @@
 // The radix tree view: css, and create(root, store), which gives {update(changes), destroy()}.
 // Not here: the pieces, each in its file beside this one.
 
-import { explain } from "../../explain.js";
+import { explain, nodes_of } from "../../explain.js";
+import { is_cacheless } from "../../parts/cacheless.js";
 import { h, say } from "../../parts/dom.js";
 import { requests_in_focus } from "../../parts/focus.js";
 import { Follower } from "../../parts/follow.js";
+import { hold } from "../../parts/hold.js";
 import { request_name } from "../../parts/names.js";
 import { create_sheet } from "../../parts/sheet.js";
 import { create_slider } from "../../parts/slider.js";
@@ -69,10 +71,12 @@ class TreeView {
     this.crumbs = create_crumbs(doc, (id) => this.acts.only(id));
     this.summary = h(doc, "span", { class: "count" });
     this.note = h(doc, "span", { class: "count", role: "status" });
-    this.element = h(doc, "div", { class: "tree" },
-      this.bar.element, this.crumbs.element, h(doc, "div", { class: "stage" }, this.stage.element, this.detail.element),
-      create_legend(doc, prefix, this.summary, this.note), this.slider.element, this.tip.element);
+    this.legend = create_legend(doc, prefix, this.summary, this.note);
+    const stage = h(doc, "div", { class: "stage" }, this.stage.element, this.detail.element);
+    const above = h(doc, "div", {}, this.bar.element, this.crumbs.element, stage, this.legend);
+    this.element = h(doc, "div", { class: "tree" }, above, this.slider.element, this.tip.element);
     root.append(this.element);
+    this.holds = [stage, above].map((each) => hold(each, store));
   }
 
   _listen() {
@@ -93,11 +97,13 @@ class TreeView {
     }
     this.draw();
     if (is_new && this.picture.places.has(String(node))) this.acts.to(String(node));
+    else if (changes.has("cursor") && !this.store.playing) this.stage.reveal(String([...this.named][0]));
   }
 
   destroy() {
     this.sizes?.disconnect();
     this.bar.destroy();
+    for (const end of this.holds) end();
     this.element.remove();
   }
 
@@ -125,7 +131,8 @@ class TreeView {
     if (requests.length || selected !== null) this.hits = this.users.catch_up(store.events);
     const path = paths(model, requests.flatMap((id) => [...this.hits.of_request(id, view.seq)]));
     const found_at = wish.found[wish.found_at] ?? null;
-    const asked = [focus.node, found_at, this._active_id(), ...path];
+    this.named = new Set(store.seeking && store.event !== null ? nodes_of(store.event) : []);
+    const asked = [focus.node, ...this.named, found_at, this._active_id(), ...path];
     this.picture = picture({
       model, view, marks, path, found_at,
       from: model.items.get(wish.from) ?? model.root,
@@ -134,7 +141,7 @@ class TreeView {
       room: stage.room || 700, char: stage.char, zoom: wish.zoom,
       graph: Boolean(store.settings.tree_graph), is_run: Boolean(store.source),
       selected: selected === null ? null : String(selected.id), active: wish.active,
-      found: new Set(wish.found), query: wish.query, prefix: this.prefix,
+      found: new Set(wish.found), named: this.named, query: wish.query, prefix: this.prefix,
     });
     wish.settle(this.picture, model);
     stage.show(this.picture, wish.active, this._why_empty());
@@ -157,6 +164,7 @@ class TreeView {
     this.bar.show_state({ is_graph, can_graph, is_step: Boolean(settings.tree_step), has_run: Boolean(store.source), zoom: wish.zoom });
     this.slider.show();
     this.element.classList.toggle("graph", is_graph);
+    this.bar.element.hidden = this.legend.hidden = is_cacheless(store.live);
     this.crumbs.show(this.model.items.get(wish.from) ?? null);
     const { n_nodes, n_tokens } = totals(this.model, this.marks);
     say(this.summary, `${n_of(n_nodes, "node")}, ${n_short(n_tokens)} tokens in the cache`);
@@ -167,11 +175,13 @@ class TreeView {
   _missing() {
     const { waiting, view, replay } = this.store;
     if (!waiting && view.complete) return "";
-    return replay ? "Events are missing here: the tree may be another one." : "Events are missing here: waiting for the next keyframe.";
+    return `Events are missing here: ${replay ? "the tree may be another one" : "waiting for the next keyframe"}.`;
   }
 
   _why_empty() {
-    return this._missing() || (this.store.view.ready === null && !this.store.view.seq ? "No events yet." : "The cache is empty.");
+    const { live, replay } = this.store;
+    if (is_cacheless(live)) return "This backend has no cache that could be shown.";
+    return this._missing() || (live.seq ? "The cache is empty." : replay ? "The log has no events." : "No events yet.");
   }
 
   async _save(format) {

@@ -19,7 +19,7 @@ export function create_legend(doc, prefix, ...head) {
   const key = (picture, words, sign = null) => h(doc, "span", { class: "key" }, picture, sign ? h(doc, "b", {}, ` ${sign}`) : null, ` ${words}`);
   return h(doc, "div", { class: "legend" }, ...head,
     ...LEGEND.map(([look, sign, words]) => key(swatch(look), words, sign)),
-    key(swatch("old", true), "locked"), key(swatch("fold"), "folded"), h(doc, "span", {}, `${SPECIAL} special token`),
+    key(swatch("old", true), "locked"), key(swatch("fold"), "folded"), key(swatch("named"), "named below"), h(doc, "span", {}, `${SPECIAL} special token`),
     h(doc, "span", { class: "areas" }, "width: tokens, height: leaves"),
     h(doc, "details", {}, h(doc, "summary", {}, "Keys"), h(doc, "span", { id: `${prefix}keys` }, KEYS)));
 }

@@ -3,6 +3,7 @@
 
 import { fold_words } from "./choose.js";
 import { label_of, mark_of, spoken } from "./signs.js";
+import { highlighted } from "../../parts/highlight.js";
 import { fit, width_of, wrap } from "../../parts/text.js";
 
 export const LINE = 14; // pixels from line to line
@@ -20,13 +21,14 @@ const NARROW = 7, TALL = 70; // letters and pixels: where a text is turned
  * @property {Set<number>} path  ids of the request that stands out; empty: none does
  * @property {Set<number>} found  @property {number|null} found_at  what the search has found, and where it stands
  * @property {string} query
+ * @property {Set<number>} named  ids in the sentence below
  * @property {Map<string, number>} n_found  in folds, by key
  * @property {Map<string, object>} places  in the tree: {level, index, count, expanded}
  */
 
 /** One box of the icicle. It is drawn at the origin and moved, so that one that only moves is not drawn again. */
 export function box(scene, part, { x, y, w, h }) {
-  const mark = part.item === null ? null : mark_of(scene.marks, part.item);
+  const mark = part.item === null ? null : signed(scene, part.item);
   const [wide, high] = [Math.max(w - 2, 1), h - 2];
   const rect = (inset, cls) => {
     if (wide <= 2 * inset || high <= 2 * inset) return ["path", { d: "M0 0" }];
@@ -49,6 +51,12 @@ function box_text(scene, part, mark, w, h) {
   const label = label_of(scene.view, part.item, room * n_lines + 8);
   const lines = room - taken >= 2 ? wrap(label, room, n_lines, taken) : [];
   return texts(scene, sign, lines, PAD + 1, h < 2 * LINE + 12 ? h / 2 + 3 : LINE + 3);
+}
+
+/** The mark of an item; one that is named has its id before the sign. */
+function signed(scene, item) {
+  const mark = mark_of(scene.marks, item);
+  return scene.named.has(item.id) ? { ...mark, sign: `#${item.id} ${mark.sign}`.trimEnd() } : mark;
 }
 
 /** In a narrow and tall box the text runs down. */
@@ -79,21 +87,6 @@ function texts(scene, sign, lines, x, y, anchor = undefined) {
   return made;
 }
 
-function highlighted(line, query) {
-  if (!query) return line ? [line] : [];
-  const [low, wanted] = [line.toLowerCase(), query.toLowerCase()];
-  if (low.length !== line.length) return [line]; // a letter that changes its length with its case
-  const spans = [];
-  let at = 0;
-  for (let i = low.indexOf(wanted); i >= 0; i = low.indexOf(wanted, at)) {
-    if (i > at) spans.push(line.slice(at, i));
-    spans.push(["tspan", { class: "match" }, line.slice(i, i + wanted.length)]);
-    at = i + wanted.length;
-  }
-  if (at < line.length) spans.push(line.slice(at));
-  return spans;
-}
-
 /** The lines on the edge to a part, and the room they take. */
 export function edge_text(scene, part) {
   const label = part.item === null ? "" : label_of(scene.view, part.item, COLUMNS * ROWS + 8);
@@ -114,7 +107,8 @@ export function circle(scene, part, spot) {
   const mark = mark_of(scene.marks, part.item);
   const ring = (cls, r) => ["circle", { class: cls, r, style: cls === "fill" ? hatched(scene, mark) : undefined }];
   const rings = [ring("paper", RADIUS), ring("fill", RADIUS), ...(part.item.node.locks > 0 ? [ring("inner", RADIUS - 3)] : [])];
-  const count = ["text", { y: mark.sign ? 10 : 4, "text-anchor": "middle", class: "small" }, fit(String(part.n_tokens), 5)];
+  const words = scene.named.has(part.item.id) ? `#${part.item.id}` : String(part.n_tokens);
+  const count = ["text", { y: mark.sign ? 10 : 4, "text-anchor": "middle", class: "small" }, fit(words, 5)];
   const sign = mark.sign ? [["text", { y: -1, "text-anchor": "middle", class: "sign small" }, mark.sign]] : [];
   const lines = texts(scene, "", spot.lines, left + 2, -6 - (spot.lines.length - 1) * LINE);
   return group(scene, part, mark, [edge(-RADIUS), ...rings, ...sign, count, ...lines], at);
@@ -132,6 +126,7 @@ function group(scene, part, mark, children, transform) {
   const classes = ["node", mark === null ? "fold" : mark.look];
   if (part.key === scene.selected) classes.push("selected");
   if (part.key === scene.active) classes.push("active");
+  if (scene.named.has(id)) classes.push("named");
   if (is_found) classes.push(id !== null && id === scene.found_at ? "found here" : "found");
   if (scene.path.size) classes.push(scene.path.has(id) ? "on" : "off");
   const { level, index, count, expanded } = scene.places.get(part.key);
