@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 # ---------------------------------------------------------------------------------------------- prompt
 
@@ -110,6 +110,10 @@ class SamplingParams:
     heal: bool = False
 
 
+ConstraintKind = Literal["regex", "choices", "schema", "grammar"]
+CONSTRAINT_KINDS: frozenset[ConstraintKind] = frozenset(get_args(ConstraintKind))
+
+
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """What the generated text must match, in full.
@@ -121,7 +125,7 @@ class Constraint:
     grammar   a Lark grammar
     """
 
-    kind: Literal["regex", "choices", "schema", "grammar"]
+    kind: ConstraintKind
     value: str | tuple[str, ...]
 
 
@@ -280,7 +284,7 @@ class Capabilities:
     logprobs: bool = False
     scores: bool = False  # ScoreCall
     prefix_hint: bool = False  # GenCall with max_tokens 0
-    constraints: frozenset[str] = frozenset()  # kinds of Constraint
+    constraints: frozenset[str] = frozenset()  # of CONSTRAINT_KINDS
     seed: bool = False
     n: bool = False
     images: bool = False

@@ -6,7 +6,8 @@ Not here: assertions on our own invariants, which stay `AssertionError`.
     ├── UsageError            the program asks for something that makes no sense (also a ValueError)
     │   ├── ConstraintError   a regex, schema or grammar that cannot be used
     │   │   └── TextRefused   a text that it does not allow: says where
-    │   └── CellError         a cell cannot be compiled: names the line and the column
+    │   ├── CellError         a cell cannot be compiled: names the line and the column
+    │   └── NoSuchVariable    a state has no variable of this name (also a KeyError)
     ├── ProgramError          a call of a program failed: names the line, the stream and the call
     │   └── JoinError         one or more branches of a fork failed; `.errors` is aligned with them
     ├── Cancelled             the call, the program or the wait was cancelled, or ran out of time
@@ -63,6 +64,12 @@ class CellError(UsageError):
 
     def __str__(self) -> str:
         return f"{self.filename}, line {self.line}: {self.args[0]}"
+
+
+class NoSuchVariable(UsageError, KeyError):
+    """The state has no variable of this name (also a KeyError)."""
+
+    __str__ = Exception.__str__  # KeyError would show the message's repr
 
 
 class ProgramError(NbsglangError):

@@ -152,7 +152,7 @@ def test_an_emit_inside_an_emit_or_a_read(monkeypatch: pytest.MonkeyPatch) -> No
             return rows
 
     log = Interrupted(4)
-    monkeypatch.setattr("nbsglang.events.time", SimpleNamespace(monotonic_ns=lambda: log.more() or 0))
+    monkeypatch.setattr("nbsglang.events.log.time", SimpleNamespace(monotonic_ns=lambda: log.more() or 0))
     assert log.emit("outer", Control("outer", "")) == 4
     assert [(event.seq, event.source) for event in log.since()] == [
         (1, "inner"),

@@ -3,30 +3,26 @@
 One token is one character, its id the character's code point; so texts, ids, `max_tokens` and usage agree exactly.
 Prompts are rendered as ChatML. Nothing is cached.
 
-Not here: any language model, and any imitation of one.
+Not here: what the script answers (`scripted.py`); any language model, and any imitation of one.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-import json
-import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
+from nbsglang.backends.scripted import Scores, Script, Scripted
 from nbsglang.calls import (
+    CONSTRAINT_KINDS,
     Call,
     Capabilities,
-    ChoiceScore,
     Chunk,
-    Completion,
-    Constraint,
     Failure,
-    FinishReason,
     GenCall,
     Generated,
     Inbox,
@@ -34,26 +30,18 @@ from nbsglang.calls import (
     Reply,
     RoleBegin,
     RoleEnd,
-    SamplingParams,
     ScoreCall,
     Text,
-    TokenLogprob,
-    Usage,
 )
 from nbsglang.current import forget_backend
-from nbsglang.errors import BackendClosed, BackendError, Cancelled, Unsupported, UsageError
+from nbsglang.errors import BackendClosed, Cancelled, Unsupported, UsageError
 
-Answer = str | Exception
-Script = Answer | Sequence[Answer] | Mapping[str, Answer] | Callable[[Call], Answer]
-Scores = Mapping[str, float | Sequence[float]] | Callable[[ScoreCall], Mapping[str, float | Sequence[float]]]
-
-_LIKED, _OTHER, _ALONE = -0.1, -2.0, -1.0  # logprob of each token of the scripted choice, of the others, without prompt
 _CAN_ALL = Capabilities(
     ids=True,
     logprobs=True,
     scores=True,
     prefix_hint=True,
-    constraints=frozenset({"regex", "choices", "schema", "grammar"}),
+    constraints=CONSTRAINT_KINDS,
     seed=True,
     n=True,
     heal=True,  # nothing merges with a token that is one character
@@ -99,13 +87,11 @@ class MockBackend:
     ) -> None:
         if chunk < 1 or delay < 0:
             raise UsageError(f"chunk must be at least 1 and delay at least 0, not {chunk} and {delay}")
-        self._script = script
-        self._scripted = iter(script) if isinstance(script, Sequence) and not isinstance(script, str) else None
-        self._scores = scores
         self._delay = delay
         self._chunk = chunk
         self._capabilities = capabilities
         self._render = render or _chatml
+        self._scripted = Scripted(script, scores, self._render, delay)
         self._numbers = itertools.count()
         self._wake = threading.Condition()  # guards what follows; a script may ask for `calls` while it is held
         self._calls: deque[Call] = deque(maxlen=1000)
@@ -221,7 +207,7 @@ class MockBackend:
 
     def _answers(self, call: Call) -> list[Chunk | Reply | Failure]:
         try:
-            reply = self._score(call) if isinstance(call, ScoreCall) else self._generate(call)
+            reply = self._scripted.reply(call)
         except Exception as error:  # a script's own errors too
             return [Failure(call.call_id, error.with_traceback(None))]
         self._counts["calls"] += 1
@@ -229,59 +215,6 @@ class MockBackend:
         self._counts["generated_tokens"] += reply.usage.generated_tokens
         chunks = self._chunks(call, reply) if isinstance(call, GenCall) and call.stream else ()
         return [*chunks, reply]
-
-    def _generate(self, call: GenCall) -> Reply:
-        if call.sampling.max_tokens == 0:
-            empty = (Completion("", finish_reason="prefix"),) * call.sampling.n
-            return Reply(call.call_id, empty, usage=self._usage(call, 0))
-        done = tuple(_completion(call, self._scripted_text(call, "mock")) for _ in range(call.sampling.n))
-        return Reply(call.call_id, done, usage=self._usage(call, sum(len(one.text) for one in done)))
-
-    def _score(self, call: ScoreCall) -> Reply:
-        table = self._scores(call) if callable(self._scores) else self._scores
-        if table is None:
-            liked = self._scripted_text(call, call.choices[0])
-            if liked not in call.choices:
-                raise BackendError(f"the script answers {liked!r}, which is none of the choices {call.choices}")
-            table = {choice: _LIKED if choice == liked else _OTHER for choice in call.choices}
-        scores = tuple(_choice_score(choice, table[choice], call.unconditional) for choice in call.choices)
-        return Reply(call.call_id, scores=scores, usage=self._usage(call, 0))
-
-    def _scripted_text(self, call: Call, default: str) -> str:
-        script = self._script
-        answer: Any
-        if script is None:
-            answer = default
-        elif self._scripted is not None:
-            answer = next(self._scripted, BackendError("the script is over"))
-        elif isinstance(script, Mapping):
-            answer = self._looked_up(call, script)
-        else:
-            answer = script(call) if callable(script) else script
-        if isinstance(answer, BaseException):
-            raise answer
-        if not isinstance(answer, str):
-            raise BackendError(f"the script must give text or an exception, not {answer!r}")
-        return answer
-
-    def _looked_up(self, call: Call, script: Mapping[str, Answer]) -> Answer:
-        if call.name in script:
-            return script[call.name]
-        text = self.render(call.prompt)
-        for pattern, answer in script.items():
-            if re.search(pattern, text):
-                return answer
-        return BackendError(f"the script has nothing for {call.name!r}, and no pattern of it is in the prompt")
-
-    def _usage(self, call: Call, n_generated: int) -> Usage:
-        n_prompt = len(self.render(call.prompt))
-        return Usage(
-            prompt_tokens=n_prompt,
-            computed_tokens=n_prompt,
-            generated_tokens=n_generated,
-            first_token_s=self._delay if n_generated else None,
-            seconds=self._delay,
-        )
 
     def _chunks(self, call: GenCall, reply: Reply) -> Iterator[Chunk]:
         for index, done in enumerate(reply.completions):
@@ -302,54 +235,3 @@ def _chatml(prompt: Prompt) -> str:
         else:
             raise Unsupported("the mock backend takes no images")
     return "".join(pieces)
-
-
-def _completion(call: GenCall, text: str) -> Completion:
-    if call.constraint is not None:
-        _check(call.constraint, text)
-    end, reason, matched = _end(text, call.sampling)
-    text = text[:end]
-    logprobs = tops = None
-    if call.logprobs is not None:
-        logprobs = tuple(TokenLogprob(ord(char), -1.0, char) for char in text)
-        tops = tuple((token,) for token in logprobs) if call.logprobs.top else None
-    return Completion(text, tuple(map(ord, text)), "", reason, matched, logprobs, tops)
-
-
-def _end(text: str, sampling: SamplingParams) -> tuple[int, FinishReason, str | int | None]:
-    """Where the text ends, why, and by what."""
-    ends: list[tuple[int, str | int]] = []
-    low = sampling.min_tokens
-    for stop in sampling.stop:
-        ends += [(at, stop)] if (at := text.find(stop, low)) >= 0 else []
-    for pattern in sampling.stop_regex:
-        ends += [(found.start(), found.group())] if (found := re.compile(pattern).search(text, low)) else []
-    for token_id in sampling.stop_token_ids:
-        ends += [(at, token_id)] if (at := text.find(chr(token_id), low)) >= 0 else []
-    end, matched = min(ends, key=lambda pair: pair[0], default=(len(text), None))
-    if end > sampling.max_tokens:
-        return sampling.max_tokens, "length", None
-    return end, "stop", matched
-
-
-def _check(constraint: Constraint, text: str) -> None:
-    fits = True
-    if constraint.kind == "regex":
-        fits = re.fullmatch(str(constraint.value), text) is not None
-    elif constraint.kind == "choices":
-        fits = text in constraint.value
-    elif constraint.kind == "schema":
-        try:
-            json.loads(text)
-        except ValueError:
-            fits = False
-    if not fits:
-        raise BackendError(f"the scripted text {text!r} does not match the {constraint.kind} {constraint.value!r}")
-
-
-def _choice_score(choice: str, logprobs: float | Sequence[float], unconditional: bool) -> ChoiceScore:
-    if isinstance(logprobs, (int, float)):
-        logprobs = [logprobs] * len(choice)
-    tokens = tuple(TokenLogprob(ord(char), value, char) for char, value in zip(choice, logprobs, strict=False))
-    alone = tuple(token._replace(logprob=_ALONE) for token in tokens)
-    return ChoiceScore(tokens, alone if unconditional else None)

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from nbsglang.calls import (
     Call,
@@ -29,9 +28,6 @@ from nbsglang.engine.commit import Output
 from nbsglang.engine.request import Request
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import BackendClosed, Cancelled, UsageError
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(slots=True)

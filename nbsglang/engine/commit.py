@@ -1,6 +1,6 @@
 """What becomes of the tokens of a step: text, stops, constraints, ends.
 
-Not here: the step (`core.py`), the choice of tokens (`sampler.py`).
+Not here: the step (`core.py`), the choice of tokens (`sampler.py`), what is told of them (`token_log.py`).
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from nbsglang.engine.draws import Sampled
 from nbsglang.engine.jump import Jumper
 from nbsglang.engine.names import TokenNames
 from nbsglang.engine.request import Request
 from nbsglang.engine.scheduler import Scheduler
+from nbsglang.engine.token_log import TokenLog
 from nbsglang.engine.tokenizer import Tokenizer
-from nbsglang.engine.tops import top_logprobs
 from nbsglang.engine.totals import Totals
 from nbsglang.errors import BackendError, NbsglangError
-from nbsglang.events import Body, Finished, Healed, Jumped, Logprobs, Masked, Tokens
+from nbsglang.events import Body
 
 
 class Output(NamedTuple):
@@ -46,10 +44,8 @@ class Commit:
     ) -> None:
         self._scheduler = scheduler
         self._tokenizer = tokenizer
-        self._totals = totals
-        self._emit = emit
         self._jumper = Jumper(tokenizer)
-        self._names = names
+        self._log = TokenLog(names, totals, emit)
 
     def take(self, requests: Sequence[Request], sampled: Sequence[Sampled], outputs: list[Output]) -> None:
         """Take a token for each row of a request that has not ended meanwhile.
@@ -57,12 +53,8 @@ class Commit:
         Outputs are added one by one, so that none is lost when a later request fails.
         """
         rows = [(request, token) for request, token in zip(requests, sampled, strict=True) if not request.t_finished]
-        if not rows:
-            return
         now = time.perf_counter()
-        self._names.name(np.array([token.id for _, token in rows], np.int32))
-        plain = [row for row in rows if not row[0].n_draft]
-        self._log(plain)
+        self._log.drawn([row for row in rows if not row[0].n_draft])
         for request, token in rows:
             request.n_pending -= 1
             if request.t_finished or request.n_stale:
@@ -76,21 +68,6 @@ class Commit:
                 output = self.fail(request, error)
             if output is not None:
                 outputs.append(output)
-
-    def _log(self, rows: Sequence[tuple[Request, Sampled]]) -> None:
-        if rows:
-            masked = [(r.id, token.removed) for r, token in rows if token.removed is not None]
-            if masked:
-                self._emit(Masked(*zip(*masked, strict=True)))
-            likely = [(r.id, token.logprob.logprob) for r, token in rows if token.logprob is not None]
-            if likely:
-                self._emit(Logprobs(*zip(*likely, strict=True)))
-            if tops := [(r, token.top) for r, token in rows if token.top]:
-                body = top_logprobs(tops)
-                self._names.name(np.array([token for ids in body.ids for token in ids], np.int32))
-                self._emit(body)
-            self._emit(Tokens(tuple(r.id for r, _ in rows), tuple((token.id,) for _, token in rows)))
-            self._totals.generated_tokens += len(rows)
 
     def _take(self, request: Request, sampled: Sampled) -> Output | None:
         token = sampled.id
@@ -109,13 +86,13 @@ class Commit:
         """The model chose the first of the drafts itself."""
         request.n_draft -= 1
         request.jumped.add(request.n_new - 1)
-        self._log_jump(request, [sampled.id])
+        self._log.jumped(request, [sampled.id])
         return self._watch(request, sampled, jumps=False)  # the next row has a token yet
 
     def _reject(self, request: Request, sampled: Sampled) -> None:
         """The model chose another token than the first draft: the rows of the others are worth nothing."""
         n = request.n_draft
-        self._log([(request, sampled)])
+        self._log.drawn([(request, sampled)])
         self._scheduler.retract(request, n)
         request.drop_drafts()
         request.n_stale = n
@@ -142,7 +119,7 @@ class Commit:
         if not request.max_new:
             return None
         if request.over:
-            self._emit(Healed(request.id, request.call_id, request.over))
+            self._log.healed(request)
         text, ended = self._jump(request, "")
         if ended is not None:
             return ended
@@ -176,7 +153,7 @@ class Commit:
             text += more
         if taken:
             request.want_from = request.n_tokens - 1
-            self._log_jump(request, taken)
+            self._log.jumped(request, taken)
         return text, ended
 
     def _draft(self, request: Request, tokens: Sequence[int]) -> None:
@@ -188,11 +165,6 @@ class Commit:
         for token in drafts:
             request.append(token)
             request.n_draft += 1
-
-    def _log_jump(self, request: Request, tokens: Sequence[int]) -> None:
-        self._names.name(np.array(tokens, np.int32))
-        self._emit(Jumped(request.id, request.call_id, tuple(tokens)))
-        self._totals.generated_tokens += len(tokens)
 
     def _judge(self, request: Request, before: str = "") -> tuple[str, Output | None]:
         """The text of the newest token, or the end that it brings, with the text `before` it."""
@@ -231,7 +203,7 @@ class Commit:
             text += rest
         request.text += text
         self._scheduler.finish(request)
-        self._log_end(request, request.finish_reason or "")
+        self._over(request, request.finish_reason or "")
         return Output(request, text, ended=True)
 
     def abort(self, request: Request, reason: str = "cancelled") -> None:
@@ -241,20 +213,16 @@ class Commit:
         request.drop_drafts()
         if request.t_queued:
             self._scheduler.finish(request)
-        self._log_end(request, reason)
+        self._over(request, reason)
 
     def fail(self, request: Request, error: Exception) -> Output:
         """Give a request up."""
         self.abort(request, "error")
         return Output(request, ended=True, error=without_frames(error))
 
-    def _log_end(self, request: Request, reason: str) -> None:
+    def _over(self, request: Request, reason: str) -> None:
         request.t_finished = time.perf_counter()
-        n_generated = request.n_tokens - request.n_prompt
-        self._totals.prompt_tokens += request.n_prompt
-        self._totals.cached_tokens += request.n_cached
-        body = Finished(request.id, request.call_id, reason, request.n_prompt, request.n_cached, n_generated)
-        self._emit(body)
+        self._log.ended(request, reason)
 
 
 def without_frames(error: Exception) -> Exception:

@@ -1,6 +1,6 @@
 """What an engine is told when it is made, checked once.
 
-Not here: sizes that depend on the model and the machine; `engine.py` works them out.
+Not here: sizes that depend on the model and the machine (`sizes.py`).
 """
 
 from __future__ import annotations

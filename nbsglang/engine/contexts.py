@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nbsglang.engine.radix import RadixNode
-from nbsglang.engine.request import Ints, Request
+from nbsglang.engine.radix_node import RadixNode
+from nbsglang.engine.request import Request
+from nbsglang.engine.slots import Ints
 from nbsglang.kernels.spans import Longs, Reads, Spans, spans_of_reads, spans_of_tree
 
 _SPAN_LEAST = 64  # keys of a shared span, and keys that sharing saves: less does not pay for merging one part more

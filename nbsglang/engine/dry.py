@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from nbsglang.calls import (
+    CONSTRAINT_KINDS,
     Call,
     Capabilities,
     ChoiceScore,
@@ -33,7 +34,9 @@ from nbsglang.calls import (
     Usage,
 )
 from nbsglang.engine.grammar.shortest import shortest_text
-from nbsglang.engine.radix import Ints, RadixNode, RadixTree, common_prefix
+from nbsglang.engine.radix import RadixTree, common_prefix
+from nbsglang.engine.radix_node import RadixNode
+from nbsglang.engine.slots import Ints
 from nbsglang.errors import ConstraintError
 from nbsglang.events import Admitted, Constrained, EventLog, Finished, Queued, Ready, Tokens, TokenTexts
 
@@ -66,7 +69,7 @@ class DryBackend:
         logprobs=True,
         scores=True,
         prefix_hint=True,
-        constraints=frozenset({"regex", "choices", "schema", "grammar"}),
+        constraints=CONSTRAINT_KINDS,
         seed=True,
         n=True,
     )

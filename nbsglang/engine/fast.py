@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nbsglang.kernels.spans_runner import SpanAttention
 
 _N_LONG = 256  # tokens of a chunk from which FlashInfer's tiles are better filled
+_WARMED = tuple(range(2560, 512, -256))  # rows of steps with prompts, which cuBLAS has different kernels for
 _N_CAPTURED = 512  # rows of a step up to which a captured one is shorter: the host takes long to launch another
 
 
@@ -40,6 +41,7 @@ class FastPath:
         self._paged = paged
         self._most = most
         self._n_short = 0  # rows of the step that are read as spans
+        self._cold = list(_WARMED)
         self._graphs: Graphs | None = None
         self._pool: KVPool | None = None
 
@@ -61,11 +63,11 @@ class FastPath:
             self._pool = pool
             self._graphs = self._new_graphs(pool) if self._most else None
         device = pool.k[0].device
+        wanted = to_device(batch.wanted, device) if len(batch.wanted) < len(batch.ids) else None
         ends = self._graphs.run(batch, drawn) if self._graphs is not None else None
-        rows, hidden = ends if ends is not None else self._run_eager(batch, pool, device, drawn)
-        if len(batch.wanted) < len(batch.ids):
-            wanted = to_device(batch.wanted, device)
-            rows, hidden = rows[wanted], hidden[wanted]
+        if ends is None:
+            return self._model.logits(*self._run_eager(batch, pool, drawn, wanted))
+        rows, hidden = ends if wanted is None else (part[wanted] for part in ends)
         return self._model.logits(rows, hidden)
 
     def _new_graphs(self, pool: KVPool) -> Graphs:
@@ -74,9 +76,10 @@ class FastPath:
         return Graphs(self._model, pool, self._form, self._most)
 
     def _run_eager(
-        self, batch: Batch, pool: KVPool, device: torch.device, drawn: torch.Tensor | None
+        self, batch: Batch, pool: KVPool, drawn: torch.Tensor | None, wanted: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
         assert batch.spans is not None
+        device = pool.k[0].device
         self._n_short = len(batch.spans.positions)
         if self._n_short:
             self._spans.plan(plan_spans(batch.spans, self._spans.cut, self._form.window))
@@ -87,7 +90,7 @@ class FastPath:
         if batch.drawn is not None:
             assert drawn is not None
             ids = with_drawn(ids, to_device(batch.drawn, device), drawn)
-        return self._model.forward(ids, positions, slots, pool, self._attend)
+        return self._model.forward(ids, positions, slots, pool, self._attend, wanted)
 
     def _attend(self, query: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor) -> torch.Tensor:
         out = query.new_empty(len(query), self._form.n_heads, self._form.v_dim)
@@ -106,13 +109,33 @@ class FastPath:
 
     @property
     def has_chores(self) -> bool:
-        """Whether batch sizes are left to capture. There are none before the first step, which brings the pool."""
-        return self._graphs is not None and self._graphs.missing is not None
+        """Whether sizes of steps are left to warm or to capture; none before the first step, which brings the pool."""
+        return self._pool is not None and (bool(self._cold) or self._missing is not None)
 
     def do_chore(self) -> None:
-        """Capture the smallest batch size that is left."""
-        if self._graphs is not None and self._graphs.missing is not None:
-            self._capture(self._graphs.missing)
+        """Warm the largest size of steps that is left, then capture the smallest."""
+        if self._cold and self._pool is not None:
+            self._warm(self._cold.pop(0), self._pool)
+        elif self._missing is not None:
+            self._capture(self._missing)
+
+    @property
+    def _missing(self) -> Kind | None:
+        return self._graphs.missing if self._graphs is not None else None
+
+    def _warm(self, n: int, pool: KVPool) -> None:
+        """Run `n` rows on slot 0 without attention.
+
+        A kernel is loaded at its first use, which waits for the device: decoding texts would stand still for a step.
+        """
+        nothing = torch.zeros(n, dtype=torch.int64, device=pool.k[0].device)
+        try:
+            self._model.forward(nothing, nothing, nothing, pool, self._no_attention)
+        except torch.OutOfMemoryError:  # a step of this size would say so to its requests
+            self._cold.clear()
+
+    def _no_attention(self, query: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor) -> torch.Tensor:
+        return query.new_zeros(len(query), self._form.n_heads, self._form.v_dim)
 
     def _capture(self, kind: Kind) -> None:
         """One that cannot be captured ends all captures; steps go on without."""

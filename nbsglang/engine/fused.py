@@ -110,11 +110,18 @@ class FusedModel:
         return all(layer.qkv.holds and layer.gate_up.holds for layer in self._layers)
 
     def forward(
-        self, ids: torch.Tensor, positions: torch.Tensor, slots: torch.Tensor, pool: KVPool, attend: Attend
+        self,
+        ids: torch.Tensor,
+        positions: torch.Tensor,
+        slots: torch.Tensor,
+        pool: KVPool,
+        attend: Attend,
+        wanted: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """All layers for the rows `ids` [n] at `positions` and `slots` [n]: what `logits` makes logits of.
 
-        Returns the last layer's output and the sum of those before it, in float32, [n, hidden] each.
+        Returns the last layer's output and the sum of those before it, in float32, [n, hidden] each; of the rows
+        `wanted` alone if given. Of the others the last layer needs keys and values only: what follows is left out.
         """
         hidden = self._embed(ids).float()  # the sum over the layers loses too much in 16 bits
         cos, sin = self._rotary(hidden[:1], positions[None])
@@ -125,7 +132,12 @@ class FusedModel:
                 rows = add_rms_norm(rows, hidden, layer.norm.weight, _eps(layer.norm))
             k_pool, v_pool = pool.k[number], pool.v[number]
             query = rope_store(layer.qkv(rows), cos, sin, slots, k_pool, v_pool, layer.heads)
-            rows = _times(attend(query, k_pool, v_pool).reshape(len(rows), -1), layer.out)
+            rows = attend(query, k_pool, v_pool).reshape(len(rows), -1)
+            if wanted is not None and number == len(self._layers) - 1:
+                rows, hidden = rows[wanted], hidden[wanted]
+                if not len(rows):  # chunks in the middle of prompts
+                    return hidden, hidden
+            rows = _times(rows, layer.out)
             rows = add_rms_norm(rows, hidden, layer.mlp_norm.weight, _eps(layer.mlp_norm))
             rows = skinny_gated(rows, layer.gate_up.weight, layer.gate_up.bias, self._zeros)
             rows = skinny_linear(rows, layer.down.weight, layer.down.bias, zeros=self._zeros)

@@ -7,7 +7,7 @@ the model's author: they run in transformers' sandbox, and whatever they raise b
 Without a chat template a plain layout is used, with a warning: each message is its role and a colon, a line break,
 its content and an empty line, as in "user:\\nHello!\\n\\nassistant:\\n". It has no special tokens.
 
-Not here: what is done with the text (`prompt.py`).
+Not here: what is done with the text (`filler.py`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,9 @@ from nbsglang.calls import (
     Text,
     TokenLogprob,
 )
+from nbsglang.engine.access import Access
 from nbsglang.engine.allowed import Allowed, Candidate, short
+from nbsglang.engine.caller import Caller
 from nbsglang.engine.grammar.matcher import MaskRow, Matcher
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.errors import TextRefused, UsageError
@@ -45,14 +47,55 @@ class Standing(NamedTuple):
     done: bool
 
 
-def question(call_id: str, prompt: str | Iterable[int] | Prompt, so_far: Generated, n_vocab: int) -> GenCall:
+class Look:
+    """Looks for one engine, safe from any thread.
+
+    `compiled` gives a matcher at the beginning of a constraint; the `caller` asks the model, `access` the thread.
+    """
+
+    def __init__(
+        self,
+        compiled: Callable[[Constraint], Matcher],
+        caller: Caller,
+        access: Access,
+        tokenizer: Tokenizer,
+        n_vocab: int,
+    ) -> None:
+        self._compiled = compiled
+        self._caller = caller
+        self._access = access
+        self._tokenizer = tokenizer
+        self._n_vocab = n_vocab
+
+    def at(
+        self,
+        prompt: str | Iterable[int] | Prompt,
+        after: str | Iterable[int],
+        constraint: Constraint | None,
+        n: int | None,
+    ) -> Allowed:
+        """What the constraint allows once `after` is written; see `Engine.allowed`."""
+        matcher = None if constraint is None else self._compiled(constraint)
+        so_far = _spelled(after, self._tokenizer)
+        if constraint is not None and matcher is not None:
+            _advance(matcher, so_far, constraint, self._tokenizer)
+        at = self._access.ask(lambda core: standing(matcher)) if matcher is not None else None
+        if isinstance(at, Exception):
+            raise at
+        call = _question(self._caller.call_id(), prompt, so_far, self._n_vocab)
+        tops = self._caller.reply(call).completions[0].top_logprobs
+        assert tops is not None
+        return compared(tops[0], at, constraint, so_far.text, n, self._tokenizer)
+
+
+def _question(call_id: str, prompt: str | Iterable[int] | Prompt, so_far: Generated, n_vocab: int) -> GenCall:
     """The call whose reply has the log probability of each token after the prompt and the text so far."""
     whole = (*_segments(prompt), *([so_far] if so_far.ids else ()))
     sampling = SamplingParams(max_tokens=1, temperature=0.0, ignore_eos=True)  # an EOS would have none
     return GenCall(call_id, whole, sampling, logprobs=LogprobSpec(n_vocab))
 
 
-def spelled(after: str | Iterable[int], tokenizer: Tokenizer) -> Generated:
+def _spelled(after: str | Iterable[int], tokenizer: Tokenizer) -> Generated:
     """The text so far with its ids: of a text the tokenizer's own, as those of a text that follows on a prompt."""
     if isinstance(after, str):
         return Generated(after, tuple(tokenizer.encode(after, first=False)))
@@ -77,7 +120,7 @@ def _ids(items: Iterable[Any]) -> tuple[int, ...]:
         raise UsageError("allowed looks at one prompt: a text, a list of ids, or the segments of a prompt") from None
 
 
-def advance(matcher: Matcher, so_far: Generated, constraint: Constraint, tokenizer: Tokenizer) -> None:
+def _advance(matcher: Matcher, so_far: Generated, constraint: Constraint, tokenizer: Tokenizer) -> None:
     """Let the matcher take the text so far. Raises TextRefused where the constraint does not allow it."""
     data = b""
     for token in so_far.ids:

@@ -3,7 +3,7 @@
 A log keeps its newest events only. What was said in its older half is as good as lost, so an id that comes up again is
 named again, and now and then those that are still held are.
 
-Not here: the log (`events.py`), the texts (`tokenizer.py`).
+Not here: the log (`events/`), the texts (`tokenizer.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from nbsglang.engine.request import Ints
+from nbsglang.engine.slots import Ints
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.events import Body, TokenTexts
 

@@ -1,6 +1,6 @@
 """The arguments of `Engine.generate` and its kin, as plain as users write them, to what a call holds.
 
-Not here: the ranges of the values (`backend.py`), the arguments of `gen` (`lang/`).
+Not here: the ranges of the values (`ranges.py`), the arguments of `gen` (`lang/`).
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from nbsglang.calls import Constraint, LogprobSpec, SamplingParams
+from nbsglang.calls import Constraint, ConstraintKind, LogprobSpec, SamplingParams
 from nbsglang.errors import UsageError
 
-_CONSTRAINTS: dict[str, Literal["regex", "choices", "schema", "grammar"]] = {
+_CONSTRAINTS: dict[str, ConstraintKind] = {
     "regex": "regex",
     "choices": "choices",
     "json_schema": "schema",
@@ -35,7 +35,8 @@ def prompts(prompt: Any) -> tuple[list[Any], bool]:
     return items, False
 
 
-def options(sampling: dict[str, Any]) -> tuple[SamplingParams, Constraint | None, LogprobSpec | None]:
+def options(sampling: Mapping[str, Any]) -> tuple[SamplingParams, Constraint | None, LogprobSpec | None]:
+    """What a call holds of these options. Raises UsageError for unknown ones and for more than one constraint."""
     rest = dict(sampling)
     constraint = None
     for key, kind in _CONSTRAINTS.items():

@@ -4,18 +4,20 @@ Each edge carries token ids and the pool slots that hold their keys and values. 
 they use; what is not locked may be evicted, least recently used leaves first. Time is a logical tick, so
 that eviction is reproducible. Source: the SGLang paper (arXiv 2312.07104), section 3.
 
-Not here: free slots (`slots.py`) and tensors (`pool.py`): the tree moves plain integers.
+Not here: an edge (`radix_node.py`), the order of leaves (`leaves.py`), free slots (`slots.py`) and tensors (`pool.py`):
+the tree moves plain integers.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from nbsglang.engine.leaves import Leaves
+from nbsglang.engine.radix_node import RadixNode
+from nbsglang.engine.slots import Ints
 from nbsglang.events import (
     Body,
     NodeAdded,
@@ -27,7 +29,6 @@ from nbsglang.events import (
     Snapshot,
 )
 
-Ints = npt.NDArray[np.int32]
 _EMPTY: Ints = np.empty(0, np.int32)
 
 
@@ -37,34 +38,6 @@ def common_prefix(a: Ints, b: Ints) -> int:
     differs = a[:n] != b[:n]
     first = int(differs.argmax()) if n else 0
     return first if n and differs[first] else n
-
-
-class RadixNode:
-    """One edge of the tree: `key` int32 [n] token ids, `slots` int32 [n]; ids are never used twice.
-
-    `writer` is the request whose tokens the edge holds, -1 where they are shared.
-    """
-
-    __slots__ = ("children", "id", "key", "locks", "parent", "slots", "tick", "writer")
-
-    def __init__(self, id: int, key: Ints, slots: Ints, parent: RadixNode | None, tick: int) -> None:  # noqa: A002
-        self.id = id
-        self.key = key
-        self.slots = slots
-        self.parent = parent
-        self.children: dict[int, RadixNode] = {}
-        self.locks = 0
-        self.tick = tick
-        self.writer = -1
-
-    def path(self) -> list[RadixNode]:
-        """The nodes from below the root down to this one."""
-        nodes = []
-        node = self
-        while node.parent is not None:
-            nodes.append(node)
-            node = node.parent
-        return nodes[::-1]
 
 
 class Match(NamedTuple):
@@ -85,8 +58,7 @@ class RadixTree:
         self._emit = emit
         self._next_id = 1
         self._tick = 0
-        self._n_nodes = 0
-        self._leaves: list[tuple[int, int, RadixNode]] = []  # heap; stale entries are skipped when popped
+        self._leaves = Leaves()
 
     @property
     def n_evictable(self) -> int:
@@ -189,7 +161,7 @@ class RadixTree:
             at.locks -= 1
             if at.locks == 0:
                 self.n_locked -= len(at.key)
-                self._offer(at)
+                self._leaves.offer(at)
             at = at.parent
 
     def evict(self, n_tokens: int) -> Ints:
@@ -199,10 +171,7 @@ class RadixTree:
         """
         freed: list[Ints] = []
         n_freed = 0
-        while n_freed < n_tokens and self._leaves:
-            tick, _, node = heapq.heappop(self._leaves)
-            if node.parent is None or node.children or node.locks or node.tick != tick:
-                continue
+        while n_freed < n_tokens and (node := self._leaves.pop()) is not None:
             n_freed += len(node.key)
             freed.append(self._remove(node))
         return np.concatenate(freed) if freed else _EMPTY
@@ -230,7 +199,6 @@ class RadixTree:
         node.writer = request
         parent.children[int(key[0])] = node
         self.n_tokens += len(key)
-        self._n_nodes += 1
         self._emit(NodeAdded(node.id, parent.id, tuple(key.tolist()), node.tick, request))
         return node
 
@@ -249,7 +217,6 @@ class RadixTree:
         upper = RadixNode(self._next_id, node.key[:at].copy(), node.slots[:at].copy(), node.parent, node.tick)
         self._next_id += 1
         upper.locks = node.locks
-        self._n_nodes += 1
         node.writer = -1
         upper.children[int(node.key[at])] = node
         node.parent.children[int(node.key[0])] = upper
@@ -266,21 +233,12 @@ class RadixTree:
         if path:
             self._emit(NodeTouched(tuple(n.id for n in path), self._tick, -1 if quiet else request))
 
-    def _offer(self, node: RadixNode) -> None:
-        if node.parent is not None and not node.children and node.locks == 0:
-            heapq.heappush(self._leaves, (node.tick, node.id, node))
-        if len(self._leaves) > 2 * self._n_nodes + 64:  # without eviction nothing else would drop stale entries
-            leaves = (n for n in self.nodes() if not n.children and n.locks == 0)
-            self._leaves = [(n.tick, n.id, n) for n in leaves]
-            heapq.heapify(self._leaves)
-
     def _remove(self, node: RadixNode) -> Ints:
         parent = node.parent
         assert parent is not None
         del parent.children[int(node.key[0])]
         node.parent = None
         self.n_tokens -= len(node.key)
-        self._n_nodes -= 1
         self._emit(NodeEvicted(node.id, len(node.key)))
-        self._offer(parent)
+        self._leaves.offer(parent)
         return node.slots

@@ -14,16 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from nbsglang.calls import FinishReason, SamplingParams, TokenLogprob
 from nbsglang.engine.config import Jump
 from nbsglang.engine.grammar.matcher import Matcher
-from nbsglang.engine.radix import RadixNode
+from nbsglang.engine.radix_node import RadixNode
+from nbsglang.engine.slots import Ints
 from nbsglang.engine.stops import StopMatcher
 from nbsglang.engine.tokenizer import Detokenizer
-
-Ints = npt.NDArray[np.int32]
 
 
 @dataclass(slots=True, eq=False)

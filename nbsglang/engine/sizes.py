@@ -14,9 +14,9 @@ import psutil
 import torch
 
 from nbsglang.engine.config import Config
+from nbsglang.engine.limits import Limits
 from nbsglang.engine.model import Model
 from nbsglang.engine.pool import KVPool
-from nbsglang.engine.scheduler import Limits
 from nbsglang.errors import UsageError
 
 _CPU_STEP_S = 0.8  # aim of a prefill step on a CPU: shorter ones read the weights more often
@@ -33,6 +33,7 @@ _CONTAINER_LIMITS = (  # of control groups, version 2 and 1
 
 
 def eos_ids(module: torch.nn.Module) -> tuple[int, ...]:
+    """The ids with which the model ends a text, as its generation config has them."""
     config = getattr(module, "generation_config", None)
     eos = getattr(config, "eos_token_id", None)
     return tuple(eos) if isinstance(eos, list) else () if eos is None else (int(eos),)

@@ -1,6 +1,6 @@
 """What is logged of steps: an event for each with its counts and seconds, and now and then the whole tree.
 
-Not here: the events of tokens and requests (`commit.py`), their texts (`names.py`), the log (`events.py`).
+Not here: those of tokens and requests (`token_log.py`), their texts (`names.py`), the log (`events/`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 from nbsglang.engine.flight import Flight
 from nbsglang.engine.names import TokenNames
-from nbsglang.engine.request import Ints
 from nbsglang.engine.scheduler import Scheduler
+from nbsglang.engine.slots import Ints
 from nbsglang.engine.totals import Totals
 from nbsglang.events import Body, Step
 

@@ -1,11 +1,13 @@
 """Counters of an engine's work.
 
-Not here: who counts (`commit.py`, `step_log.py`), who shows them (`engine.py`).
+Not here: who counts (`token_log.py`, `step_log.py`), who asks for them (`engine.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+
+from nbsglang.engine.scheduler import Scheduler
 
 
 @dataclass(slots=True)
@@ -26,3 +28,19 @@ class Totals:
     pack_s: float = 0.0
     run_s: float = 0.0
     commit_s: float = 0.0
+
+
+def stats(totals: Totals, scheduler: Scheduler) -> dict[str, float]:
+    """What `Engine.stats` tells: the counters, and the state of queue, pool and tree."""
+    slots, tree = scheduler.slots, scheduler.tree
+    return {
+        **asdict(totals),
+        "preempted": scheduler.n_preempted,
+        "hit_rate": totals.cached_tokens / totals.prompt_tokens if totals.prompt_tokens else 0.0,
+        "kv_tokens": slots.n_slots,
+        "kv_free": slots.n_free,
+        "kv_cached": tree.n_tokens,
+        "kv_locked": tree.n_locked,
+        "running": len(scheduler.running),
+        "waiting": len(scheduler.waiting),
+    }

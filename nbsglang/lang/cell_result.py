@@ -9,10 +9,11 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 from nbsglang.calls import Generated, Token
-from nbsglang.errors import NbsglangError
+from nbsglang.errors import NbsglangError, NoSuchVariable
 from nbsglang.lang.cell_fork import Loop
 from nbsglang.lang.held import force
-from nbsglang.lang.state import NoSuchVariable, ProgramState
+from nbsglang.lang.slots import is_unnamed
+from nbsglang.lang.state import ProgramState
 
 
 class Branch:
@@ -43,10 +44,10 @@ class Branch:
     def keys(self) -> list[str]:
         """The names of all variables."""
         names = dict.fromkeys(self._variables)
-        names.update(dict.fromkeys(name for name in self.state._slots if not _is_unnamed(name)))
+        names.update(dict.fromkeys(name for name in self.state._slots if not is_unnamed(name)))
         for loop in self._loops:
             for state in loop.states:
-                names.update(dict.fromkeys(name for name in state._slots if not _is_unnamed(name)))
+                names.update(dict.fromkeys(name for name in state._slots if not is_unnamed(name)))
         return list(names)
 
     @property
@@ -128,7 +129,3 @@ def _all_different(keys: list[Any]) -> bool:
         return len(set(keys)) == len(keys)
     except TypeError:  # a tuple of lists is Hashable by its looks
         return False
-
-
-def _is_unnamed(name: str) -> bool:
-    return name[:1] == "_" and name[1:].isdigit()

@@ -3,7 +3,7 @@
 A method is given the token logprobs of each choice and names one. Users may write their own by subclassing
 `ChoicesSamplingMethod`; its call has the keywords of SGLang's methods, so such classes work in both.
 
-Not here: scoring (the backend's `ScoreCall`), and drawing by temperature (`execute.py` calls `draw`).
+Not here: scoring (the backend's `ScoreCall`), and when a select decides (`execute.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 It owns the streams: everything comes to it through one queue, answers of backends included. It starts with the first
 op and ends with `close`; nothing depends on the thread that runs the cell. Submitting to it never blocks.
 
-Not here: what a stream does (`execute.py`), the user's Python, which runs on its own thread (`hub.py`).
+Not here: what it does with them (`feeder.py`), what a stream does (`execute.py`), the user's Python, which runs on its
+own thread (`hub.py`).
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
-from nbsglang.calls import Chunk, Failure, GenCall, Reply, ScoreCall
-from nbsglang.errors import Cancelled, UsageError
-from nbsglang.events import CallBegan, CallEnded, StreamEnded
-from nbsglang.lang.execute import Ask, Hint, Inherited, execute
+from nbsglang.calls import Chunk, Failure, Reply
+from nbsglang.errors import UsageError
+from nbsglang.lang.feeder import Feeder, Resume
 from nbsglang.lang.ops import Op
 from nbsglang.lang.run import Run, cancelled
-from nbsglang.lang.slots import Fault, Slot
-from nbsglang.lang.stream import Stream, drop_ops, fault_of, refuse_op
+from nbsglang.lang.slots import Fault
+from nbsglang.lang.stream import Stream, refuse_op
 
 
 class _Fail(NamedTuple):
@@ -40,25 +40,11 @@ class _Watch(NamedTuple):
     until: float
 
 
-class _Resume(NamedTuple):
-    """The slot that the stream waited for is done."""
-
-    stream: Stream
-
-
 class _Wake(NamedTuple):
     """Look again whether to stop."""
 
 
-class _Open(NamedTuple):
-    """A call that has not been answered; `submitted_s` counts from the begin of its run."""
-
-    stream: Stream
-    is_hint: bool
-    submitted_s: float
-
-
-_Item = Chunk | Reply | Failure | Stream | _Fail | _End | _Watch | _Resume | _Wake
+_Item = Chunk | Reply | Failure | Stream | _Fail | _End | _Watch | Resume | _Wake
 
 
 class Driver:
@@ -74,9 +60,7 @@ class Driver:
         self._aborting = False  # do not even wait for that
         self._stopped: Fault | None = None
         # Only the thread touches these:
-        self._open: dict[str, _Open] = {}
-        self._live: dict[str, Stream] = {}
-        self._awaiting: dict[Slot, list[Stream]] = {}
+        self._feeder = Feeder(self._inbox)
         self._watched: list[_Watch] = []
 
     # ------------------------------------------------------------------------------- from any thread
@@ -179,150 +163,29 @@ class Driver:
 
     def _handle(self, item: _Item) -> None:
         if isinstance(item, Stream):
-            self._live[item.id] = item
-            item.scheduled = False
-            if item.fault is not None:
-                self._fail(item, item.fault)
-            elif item.doing is None and item.todo:
-                self._begin_op(item)
+            self._feeder.take(item)
         elif isinstance(item, (Reply, Failure, Chunk)):
-            self._answer(item)
+            self._feeder.answer(item)
         elif isinstance(item, _End):
-            self._forget(item.stream)
-        elif isinstance(item, _Resume):
-            self._advance(item.stream, None)
+            self._feeder.end(item.stream)
+        elif isinstance(item, Resume):
+            self._feeder.resume(item.stream)
         elif isinstance(item, _Fail):
             for stream in item.streams:
-                self._fail(stream, item.fault)
+                self._feeder.fail(stream, item.fault)
         elif isinstance(item, _Watch):
             self._watched.append(item)
-
-    def _begin_op(self, stream: Stream) -> None:
-        if stream.execution is None:  # its first op
-            stream.execution = execute(stream)
-            next(stream.execution)  # up to its NEXT_OP
-        stream.doing = stream.todo.popleft()
-        self._advance(stream, stream.doing)
-
-    def _advance(self, stream: Stream, value: object) -> None:
-        """Let the stream do what it can before it has to wait."""
-        try:
-            while stream.execution is not None:
-                want = stream.execution.send(value)
-                value = None
-                if want is Ask.NEXT_OP:
-                    self._op_done(stream)
-                    if not stream.todo:
-                        return
-                    stream.doing = value = stream.todo.popleft()
-                elif want is Ask.MORE:
-                    return
-                elif isinstance(want, Slot):
-                    if not want.done:
-                        self._awaiting.setdefault(want, []).append(stream)
-                        return
-                elif isinstance(want, Hint):
-                    with suppress(Exception):  # the branches' own calls will tell
-                        self._submit(stream, want.call, is_hint=True)
-                elif isinstance(want, (GenCall, ScoreCall)):
-                    self._submit(stream, want, is_hint=False)
-                    return
-        except Inherited as error:
-            self._fail(stream, error.fault)
-        except Exception as error:  # whatever a backend or a user's method raises belongs to the stream
-            self._fail(stream, fault_of(stream, error, ""))
-
-    def _op_done(self, stream: Stream) -> None:
-        op = stream.doing
-        stream.doing = None
-        stream.n_done += 1
-        if op is not None and self._awaiting:
-            self._wake_streams(op)
-        if stream.idle:
-            stream.signal.notify()
-
-    def _wake_streams(self, op: Op) -> None:
-        for slot in op.slots:
-            for waiting in self._awaiting.pop(slot, ()):
-                self._inbox.put(_Resume(waiting))
-
-    def _submit(self, stream: Stream, call: GenCall | ScoreCall, *, is_hint: bool) -> None:
-        kind = "prefix" if is_hint else "score" if isinstance(call, ScoreCall) else "gen"
-        stream.run.emit(CallBegan(stream.id, call.call_id, kind, call.name))
-        now = time.monotonic() - stream.run.began
-        self._open[call.call_id] = _Open(stream, is_hint, now)
-        stream.calls = (*stream.calls, call.call_id)
-        try:
-            stream.run.backend.submit(call, self._inbox)
-        except Exception as error:
-            self._close_call(stream, call.call_id, error)
-            raise
-
-    def _close_call(self, stream: Stream, call_id: str, error: BaseException | None) -> None:
-        del self._open[call_id]
-        stream.calls = tuple(other for other in stream.calls if other != call_id)
-        stream.run.emit(CallEnded(stream.id, call_id, "" if error is None else f"{type(error).__name__}: {error}"))
-
-    def _answer(self, item: Chunk | Reply | Failure) -> None:
-        waiting = self._open.get(item.call_id)
-        if waiting is None:  # cancelled meanwhile
-            return
-        stream = waiting.stream
-        if isinstance(item, Chunk):
-            self._advance(stream, item)
-            return
-        self._close_call(stream, item.call_id, item.error if isinstance(item, Failure) else None)
-        if isinstance(item, Reply):
-            stream.run.tally.add(item.usage, waiting.is_hint, waiting.submitted_s)
-        if waiting.is_hint:  # if it failed, so will the branches' own calls, and they tell
-            return
-        if isinstance(item, Failure):
-            self._fail(stream, fault_of(stream, item.error, item.call_id))
-        else:
-            self._advance(stream, item)
-
-    def _fail(self, stream: Stream, fault: Fault) -> None:
-        """The stream does nothing more; the first fault stands."""
-        if stream.fault is None:
-            stream.whole = stream.idle
-        stream.fault = stream.fault or fault
-        stream.stop()
-        self._cancel_calls(stream)
-        for op in drop_ops(stream, stream.fault):
-            self._wake_streams(op)
-
-    def _cancel_calls(self, stream: Stream) -> None:
-        for call_id in stream.calls:
-            with suppress(Exception):  # the call is over for us, whatever the backend makes of it
-                stream.run.backend.cancel(call_id)
-            self._close_call(stream, call_id, Cancelled("the call was cancelled"))
-
-    def _forget(self, stream: Stream) -> None:
-        if not stream.idle:  # ended by one thread while another still appended
-            self._fail(stream, cancelled("the state has ended"))
-        how = stream.raised or stream.ended
-        if stream.fault is not None and not stream.whole and not stream.raised:
-            how = "cancelled" if issubclass(stream.fault.kind, Cancelled) else "failed"
-        stream.stop()
-        self._cancel_calls(stream)  # prefix hints, if any
-        stream.release()
-        self._live.pop(stream.id, None)
-        stream.run.emit(StreamEnded(stream.id, how))
 
     def _stop(self, fault: Fault) -> None:
         with self._lock:
             self._stopped = fault
+        late = []
         while True:  # ops and ends that came before the stop; answers do not matter any more
             try:
                 item = self._inbox.get_nowait()
             except Empty:
                 break
             if isinstance(item, (Stream, _End)):
-                stream = item if isinstance(item, Stream) else item.stream
-                self._live[stream.id] = stream
-        for stream in list(self._live.values()):
-            self._fail(stream, fault)
-            stream.ended = stream.ended or "done"
-            self._forget(stream)
-        self._open.clear()
+                late.append(item if isinstance(item, Stream) else item.stream)
+        self._feeder.stop(late, fault)
         self._watched.clear()

@@ -1,45 +1,31 @@
 """What one stream does: a generator that takes ops and replies, and gives calls. No threads, no waiting.
 
-The driver sends each value that the generator asks for: `NEXT_OP` an op, a call its chunks and its reply, `MORE` the
+The feeder sends each value that the generator asks for: `NEXT_OP` an op, a call its chunks and its reply, `MORE` the
 next of these, a `Slot` nothing but the time when it is done. A `Hint` is submitted and never answered. What the
 generator raises ends the stream.
 
-Not here: when any of this happens (`driver.py`); what a prompt looks like (`Backend.render`).
+Not here: when any of this happens (`feeder.py`), what the calls hold (`stream_calls.py`); what a prompt looks like
+(`Backend.render`).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Generator
-from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
 
-from nbsglang.calls import (
-    Call,
-    Capabilities,
-    Chunk,
-    Completion,
-    GenCall,
-    LogprobSpec,
-    Prompt,
-    Reply,
-    RoleBegin,
-    RoleEnd,
-    SamplingParams,
-    ScoreCall,
-    Text,
-)
-from nbsglang.errors import BackendError, Unsupported, UsageError
+from nbsglang.calls import Call, Chunk, Completion, GenCall, Prompt, Reply, RoleBegin, RoleEnd, Text
+from nbsglang.errors import BackendError, UsageError
 from nbsglang.events import StreamRole, StreamText, VariableSet
 from nbsglang.lang import ops, prompts
 from nbsglang.lang.choices import decide
 from nbsglang.lang.meta import gen_meta, select_meta
 from nbsglang.lang.ops import Op
-from nbsglang.lang.options import merged
+from nbsglang.lang.reasoning import split_reasoning
 from nbsglang.lang.scored import scored
 from nbsglang.lang.slots import Fault, Slot
 from nbsglang.lang.stream import Stream
+from nbsglang.lang.stream_calls import derived_seed, gen_call, hint_call, score_call
 
 
 class Ask(Enum):
@@ -87,7 +73,7 @@ def execute(stream: Stream) -> Execution:
             _fill(stream, op.slots[0], text)
         elif isinstance(part, ops.Fork):
             if part.n > 1 and _hint_pays(stream):
-                yield Hint(_hint(stream))
+                yield Hint(hint_call(stream))
             op.slots[0].fill(stream.prompt)
         elif isinstance(part, ops.Start):
             yield part.fork
@@ -131,7 +117,7 @@ def _role(stream: Stream, part: ops.BeginRole | ops.EndRole) -> None:
 
 def _gen(stream: Stream, part: ops.Gen, op: Op) -> Generator[Want, Any, None]:
     wishes = part.logprobs.over(stream.run.options.logprobs)
-    call = _gen_call(stream, part, op, wishes.spec())
+    call = gen_call(stream, part, op, wishes.spec())
     slot = op.slots[0]
     answer: Chunk | Reply = yield call
     while isinstance(answer, Chunk):
@@ -172,54 +158,12 @@ def _read(part: ops.Gen, text: str, done: Completion) -> object:
         raise UsageError(f"{message} ({shown!r})") from None
 
 
-def _gen_call(stream: Stream, part: ops.Gen, op: Op, logprobs: LogprobSpec | None) -> GenCall:
-    run = stream.run
-    sampling = merged(run.options.sampling, tuple(part.sampling.items()))
-    if run.options.seed is not None and "seed" not in part.sampling:
-        sampling = replace(sampling, seed=derived_seed(run.options.seed, stream.path, stream.n_calls))
-    if sampling.min_tokens > sampling.max_tokens:
-        raise UsageError(f"min_tokens {sampling.min_tokens} is above max_tokens {sampling.max_tokens}")
-    can = run.backend.capabilities
-    if "seed" not in part.sampling and not can.seed and sampling.temperature == 0:
-        sampling = replace(sampling, seed=None)  # greedy text needs no seed
-    _check(can, sampling, part, logprobs is not None)
-    return GenCall(
-        _call_id(stream),
-        stream.prompt,
-        sampling,
-        part.constraint,
-        logprobs,
-        run.streaming,
-        stream.id,
-        op.slots[0].name,
-    )
-
-
-def _check(can: Capabilities, sampling: SamplingParams, part: ops.Gen, logprobs: bool) -> None:
-    missing = []
-    if sampling.seed is not None and not can.seed:
-        missing.append("a seed")
-    if sampling.n > 1 and not can.n:
-        missing.append("n above 1")
-    if sampling.heal and not can.heal:
-        missing.append("token healing")
-    if logprobs and not can.logprobs:
-        missing.append("log probabilities")
-    if part.constraint is not None and part.constraint.kind not in can.constraints:
-        missing.append(f"a {part.constraint.kind} constraint")
-    if missing:
-        raise Unsupported(f"this backend cannot do {' or '.join(missing)}")
-
-
 def _select(stream: Stream, part: ops.Select, op: Op) -> Generator[Want, Any, None]:
     run = stream.run
-    if not run.backend.capabilities.scores:
-        raise Unsupported("this backend cannot score choices")
     seed = part.seed
     if seed is None and run.options.seed is not None:
         seed = derived_seed(run.options.seed, stream.path, stream.n_calls)
-    alone = part.method.requires_unconditional_logprobs
-    call = ScoreCall(_call_id(stream), stream.prompt, part.choices, alone, stream.id, op.slots[0].name)
+    call = score_call(stream, part, op)
     reply: Reply = yield call
     if len(reply.scores) != len(part.choices):
         raise BackendError(f"the backend gave {len(reply.scores)} scores for {len(part.choices)} choices")
@@ -238,35 +182,5 @@ def _fill(stream: Stream, slot: Slot, value: object, meta: object = None) -> Non
     slot.fill(value, meta)
 
 
-def _call_id(stream: Stream) -> str:
-    stream.n_calls += 1
-    return f"{stream.id}.{stream.n_calls}"
-
-
 def _hint_pays(stream: Stream) -> bool:
     return stream.run.backend.capabilities.prefix_hint and stream.prompt is not stream.warm
-
-
-def _hint(stream: Stream) -> GenCall:
-    stream.warm = stream.prompt
-    stream.n_hints += 1
-    return GenCall(f"{stream.id}.{stream.n_hints}p", stream.prompt, SamplingParams(max_tokens=0), stream_id=stream.id)
-
-
-def derived_seed(seed: int, path: tuple[int, ...], n: int) -> int:
-    """The seed of the n-th call of a stream: the same for the same run seed and place, whatever the timing."""
-    place = f"{seed}/{'.'.join(map(str, path))}/{n}"
-    return int.from_bytes(hashlib.sha256(place.encode()).digest()[:6], "big")  # fits a JSON number exactly
-
-
-def split_reasoning(text: str) -> tuple[str, str]:
-    """(reasoning, answer) of a text; without tags all of it is the answer.
-
-    The opening tag may be missing (some templates write it into the prompt); without a closing tag all is reasoning.
-    """
-    opened = text.lstrip().startswith("<think>")
-    head, closing, tail = text.partition("</think>")
-    if not closing and not opened:
-        return "", text
-    reasoning = head.lstrip().removeprefix("<think>") if opened else head
-    return reasoning.strip(), tail.lstrip()

@@ -12,7 +12,7 @@ from nbsglang.errors import JoinError, UsageError
 from nbsglang.events import VariableSet
 from nbsglang.lang import ops
 from nbsglang.lang.ops import Expr, caller, parts_of
-from nbsglang.lang.slots import Slot
+from nbsglang.lang.slots import Slot, is_unnamed
 
 if TYPE_CHECKING:
     from nbsglang.lang.state import ProgramState
@@ -102,8 +102,7 @@ class Group:
 
     def _is_new(self, state: ProgramState, name: str) -> bool:
         """Whether the branch has set this name itself. Unnamed gens stay in their branch."""
-        unnamed = name[:1] == "_" and name[1:].isdigit()
-        return not unnamed and name in state._slots and state._slots[name] is not self._base.get(name)
+        return not is_unnamed(name) and name in state._slots and state._slots[name] is not self._base.get(name)
 
     def _message(self, where: str) -> str:
         failed = [f"  branch {i}: {error}" for i, error in enumerate(self.errors) if error is not None]

@@ -3,7 +3,7 @@
 A run is one program on one set of arguments, or a batch (then the runs of its items are its children). Runs that a
 program starts inside itself are children too: cancelling a run cancels them.
 
-Not here: waiting (`hub.py`), submitting (`driver.py`).
+Not here: waiting (`hub.py`), submitting (`feeder.py`).
 """
 
 from __future__ import annotations

@@ -69,6 +69,11 @@ class Fault:
         return error
 
 
+def is_unnamed(name: str) -> bool:
+    """Whether it is a name like "_0", which a gen without a name has got."""
+    return name[:1] == "_" and name[1:].isdigit()
+
+
 class Slot:
     """The value of a variable, filled once by its stream: with a value and meta info, or with a fault.
 

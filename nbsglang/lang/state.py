@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbsglang.calls import Prompt, RoleBegin
-from nbsglang.errors import UsageError
+from nbsglang.errors import NoSuchVariable, UsageError
 from nbsglang.events import StreamBegan, VariableSet
 from nbsglang.lang import api, ops, prompts
 from nbsglang.lang.allowed import ask
@@ -36,12 +36,6 @@ class Start(NamedTuple):
 
     prompt: Prompt
     slots: Mapping[str, Slot]
-
-
-class NoSuchVariable(UsageError, KeyError):
-    """The state has no variable of this name (also a KeyError)."""
-
-    __str__ = Exception.__str__  # KeyError would show the message's repr
 
 
 class ProgramState:

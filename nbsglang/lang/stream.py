@@ -1,6 +1,6 @@
 """The record of one stream: its prompt, the ops that wait, how it ended; and what a failure means for it.
 
-Not here: what an op does (`execute.py`), who feeds it (`driver.py`).
+Not here: what an op does (`execute.py`), who feeds it (`feeder.py`).
 """
 
 from __future__ import annotations

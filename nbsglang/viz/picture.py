@@ -5,16 +5,13 @@ Not here: pictures that move (`notebook/live.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from nbsglang.viz import lines, page
 from nbsglang.viz.fold import View
-from nbsglang.viz.numbers import Figure, engine_figures, line
+from nbsglang.viz.numbers import engine_figures, line
 from nbsglang.viz.scene import Scene
-from nbsglang.viz.text import shown
 
 
 @dataclass(frozen=True)
@@ -47,23 +44,3 @@ def tree_display(view: View) -> Picture:
     figures = engine_figures(view)
     html = page.page(page.head_html(scene), page.figures_html(figures), page.tree_html(scene))
     return Picture(html, f"{line(figures)}\n{lines.tree_text(scene)}")
-
-
-def status_display(view: View | None, facts: Mapping[str, str]) -> Picture:
-    """An engine's model and figures, with other facts before them (such as the backend, and runs in the background)."""
-    rows = [Figure(shown(name, 40), shown(value, 200)) for name, value in facts.items()]
-    if view is not None and view.ready is not None:
-        ready = view.ready
-        rows.append(Figure("model", f"{shown(ready.model, 80)} on {ready.device}, {ready.dtype}"))
-        rows.append(Figure("pool size", f"{ready.n_slots:,} tokens"))
-    if view is not None:
-        rows += engine_figures(view)
-        rows += [Figure("last error", shown(message, 200)) for message in view.errors[-1:]]
-    wide = max((len(name) for name, _ in rows), default=0)
-    cells = "".join(
-        f'<tr><td style="text-align:left;padding:0 14px 0 0;opacity:.75">{escape(name)}</td>'
-        f'<td style="text-align:left;overflow-wrap:anywhere">{escape(value)}</td></tr>'
-        for name, value in rows
-    )
-    table = f'<table style="border-collapse:collapse;color:inherit;background:inherit;font:inherit">{cells}</table>'
-    return Picture(page.page("", table), "\n".join(f"{name:<{wide}}  {value}" for name, value in rows))

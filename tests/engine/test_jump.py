@@ -137,7 +137,7 @@ def test_exact_texts_are_those_without_jumps(options, params):
         found.append([(r.generated.tolist(), r.text, r.finish_reason, r.matched) for r in requests])
         steps.append(core.totals.steps)
     assert found[0] == found[1]
-    assert sum(len(job.request.jumped) for job in jobs) > 200
+    assert sum(len(job.request.jumped) for job in jobs) > 150
     if "n_slots" in options:
         assert core.scheduler.n_preempted > 0
     elif "chunk_tokens" not in options:

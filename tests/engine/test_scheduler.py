@@ -25,13 +25,22 @@ def test_a_shared_prefix_is_computed_once_when_all_arrive_together():
     assert sum(len(body.tokens) for body in added) < 2 * len(SHARED)
 
 
-def test_the_longest_cached_prefix_goes_first():
-    core, log = make_core(n_slots=1000, max_batch=1)
+def test_the_longest_cached_prefix_goes_first_where_not_all_have_room():
+    core, log = make_core(n_slots=50, max_batch=1)
     drive(core, log, [Job(SHARED, 1)])
-    order = [Job((1, 2, 3), 1), Job((*SHARED[:10], 7), 1), Job((*SHARED, 9), 1)]
+    order = [Job(tuple(range(1, 21)), 1), Job((*SHARED[:10], *range(20)), 1), Job((*SHARED, 9), 1)]
     drive(core, log, order)
     hits = admissions(log)[1:]
     assert [hit for _, hit in hits] == [40, 10, 0]
+
+
+def test_where_all_have_room_fewer_steps_go_first_then_who_came_first():
+    core, log = make_core(n_slots=1000, max_batch=1, chunk_tokens=16)
+    drive(core, log, [Job(SHARED, 1)])
+    two_steps, cold = Job(tuple(range(1, 31)), 1), Job(tuple(range(50, 60)), 1)
+    drive(core, log, [two_steps, cold, Job((*SHARED[:10], 7), 1), Job((*SHARED, 9), 1)])
+    assert [hit for _, hit in admissions(log)[1:]] == [0, 10, 40, 0]
+    assert admissions(log)[-1][0] == two_steps.request.id
 
 
 def test_fcfs_keeps_the_order_of_arrival():
@@ -43,8 +52,8 @@ def test_fcfs_keeps_the_order_of_arrival():
 
 @pytest.mark.parametrize("policy", ["prefix", "dfs_weight", "random"])
 def test_nobody_is_passed_over_more_than_64_times(policy):
-    """One cold request among a stream of hot ones, one at a time."""
-    core, log = make_core(n_slots=3000, max_batch=1, policy=policy)
+    """One cold request among a stream of hot ones, one at a time, of which not all have room."""
+    core, log = make_core(n_slots=120, max_batch=1, policy=policy)
     drive(core, log, [Job(SHARED, 1)])
     cold = Job((1, 2, 3), 1)
     hot = [Job((*SHARED, i % 250, 0), 1, arrives=i // 3) for i in range(200)]

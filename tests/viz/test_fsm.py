@@ -19,7 +19,8 @@ from nbsglang.events import CallBegan, CallEnded, Constrained, ConstraintGraph, 
 from nbsglang.viz import fsm as fsm_module
 from nbsglang.viz import image, page
 from nbsglang.viz.fold import fold
-from nbsglang.viz.fsm import MAX_EDGES, MAX_NODES, MAX_ROWS, Fsm, folded, fsm_display, fsm_dot, fsm_svg, fsm_text
+from nbsglang.viz.fsm import MAX_ROWS, fsm_display, fsm_dot, fsm_svg, fsm_text
+from nbsglang.viz.fsm_fold import MAX_EDGES, MAX_NODES, Fsm, folded
 from nbsglang.viz.text import shown
 from tests.viz.scenes import HOSTILE, events_of
 from tests.viz.test_pictures import QUOTED, Tags, has_dot, has_hidden, images

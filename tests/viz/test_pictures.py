@@ -21,7 +21,7 @@ from nbsglang.viz.gallery import Gallery, Section
 from nbsglang.viz.icicle import icicle_svg
 from nbsglang.viz.lines import tree_text
 from nbsglang.viz.numbers import engine_figures, line, run_figures
-from nbsglang.viz.picture import status_display, tree_display
+from nbsglang.viz.picture import tree_display
 from nbsglang.viz.prune import pruned
 from nbsglang.viz.scene import Scene
 from nbsglang.viz.terminal import tree_rich
@@ -127,13 +127,10 @@ def test_the_numbers() -> None:
 
 def test_pictures_for_display() -> None:
     view = tree_view("hello")
-    tree, status = tree_display(view), status_display(scene_of("m").view, {"backend": "<b>"})
+    tree = tree_display(view)
     assert set(tree._repr_mimebundle_()) == {"text/html", "text/plain"}
     assert repr(tree).startswith("hit rate 40%")
     assert len(images(tree._repr_html_())) == 1
-    assert "&lt;b&gt;" in status.html
-    assert "model" in str(status)
-    assert str(status_display(None, {})) == ""
 
 
 def test_images_are_as_dark_as_the_page() -> None:
@@ -159,7 +156,7 @@ def test_images_are_as_dark_as_the_page() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_in_plain_text(text: str) -> None:
     assert not has_hidden(Gallery(ALL).text(scene_of(text)))
-    assert not has_hidden(str(tree_display(tree_view(text))) + str(status_display(scene_of(text).view, {text: text})))
+    assert not has_hidden(str(tree_display(tree_view(text))))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -179,8 +176,6 @@ def test_hostile_text_in_html(text: str) -> None:
     assert tags.tags == Tags(Gallery(ALL).html(scene_of("safe"))).tags
     assert tags.text.count(shown_lines(text)) + tags.text.count(shown(text)) >= 8
     assert not has_hidden(html)
-    status = Tags(status_display(scene_of(text).view, {text: text}).html)
-    assert {tag for tag, _ in status.tags} == {"div", "table", "tr", "td"}
 
 
 @pytest.mark.parametrize("draw", [icicle_svg, pytest.param(lambda v, m: dot_svg(tree_dot(v, m)), marks=has_dot)])
