@@ -260,7 +260,8 @@ def test_a_program_can_cancel_itself_from_another_thread() -> None:
 def test_cancel_of_a_streaming_run() -> None:
     mock = sgl.MockBackend("t" * 100, delay=30)
     state = slow.run(backend=mock, stream=True)
-    time.sleep(0.05)
+    while not mock.calls:
+        time.sleep(0.001)
     state.cancel()
     with ends_within(SOON), pytest.raises(Cancelled):
         list(state.text_iter("a"))
