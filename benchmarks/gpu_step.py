@@ -153,6 +153,8 @@ def beside(
     while len(stamps) < 20:
         core.step()
         model.between_steps()
+    while model.has_chores:  # what an engine that was idle has done
+        model.do_chore()
     began = time.perf_counter()
     for number in range(n, n + n_prompts):
         ask(number, n_prompt, 1)
