@@ -29,7 +29,7 @@ from nbsglang.engine.pool import KVPool
 from nbsglang.engine.radix import RadixTree
 from nbsglang.engine.request import Request
 from nbsglang.engine.scheduler import Limits
-from nbsglang.engine.sizes import pace
+from nbsglang.engine.sizes import limits, pace
 from nbsglang.engine.tokenizer import Tokenizer
 from nbsglang.events import Tokens
 
@@ -126,7 +126,7 @@ def beside(
 ) -> dict[str, float]:
     """Milliseconds between two tokens of a text while `n` texts are decoded and long prompts come in.
 
-    The chunk is the engine's own; the first `settle_s`, in which it finds its size, are left out.
+    Chunk and tile are the engine's own; the first `settle_s`, in which it finds its size, are left out.
     """
     words = Tokenizer(tokenizer(model.n_vocab), n_vocab=model.n_vocab)
     n_new = 20 * n_prompts
@@ -136,10 +136,10 @@ def beside(
         if isinstance(body, Tokens) and 0 in body.requests:
             stamps.append(time.perf_counter())
 
-    chunk = 2048
+    config = Config(caching=False, max_batch=n + 8)
+    bounds = limits(config, model)
     n_slots = n * (n_context + n_new + 8) + 4 * n_prompt
-    paced = pace(Config(), model.device, chunk)
-    core = Core(model, words, n_slots, Limits(n + 8, chunk), Config(caching=False), emit, paced)
+    core = Core(model, words, n_slots, bounds, config, emit, pace(config, model.device, bounds.chunk_tokens))
     rng = np.random.default_rng(3)
 
     def ask(number: int, n_tokens: int, n_out: int) -> None:
