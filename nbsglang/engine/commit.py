@@ -21,6 +21,8 @@ from nbsglang.engine.totals import Totals
 from nbsglang.errors import BackendError, NbsglangError
 from nbsglang.events import Body
 
+_TRIES = 64  # drafts at once, the most
+
 
 class Output(NamedTuple):
     """What a step has for a request: new text of a stream, and whether it ended, with an error or well."""
@@ -85,6 +87,8 @@ class Commit:
     def _confirm(self, request: Request, sampled: Sampled) -> Output | None:
         """The model chose the first of the drafts itself."""
         request.n_draft -= 1
+        if not request.n_draft:
+            request.n_tries = min(2 * request.n_tries, _TRIES)
         request.jumped.add(request.n_new - 1)
         self._log.jumped(request, [sampled.id])
         return self._watch(request, sampled, jumps=False)  # the next row has a token yet
@@ -92,6 +96,7 @@ class Commit:
     def _reject(self, request: Request, sampled: Sampled) -> None:
         """The model chose another token than the first draft: the rows of the others are worth nothing."""
         n = request.n_draft
+        request.n_tries = max(request.n_tries // 2, 1)  # a model that spells otherwise does so again
         self._log.drawn([(request, sampled)])
         self._scheduler.retract(request, n)
         request.drop_drafts()
@@ -159,7 +164,7 @@ class Commit:
     def _draft(self, request: Request, tokens: Sequence[int]) -> None:
         """Append drafts; the row of the token before them is to be computed together with theirs."""
         room = request.max_new - request.n_new - 1  # the model adds one
-        drafts = tokens[: max(room, 0)]
+        drafts = tokens[: max(min(room, request.n_tries), 0)]
         if drafts and request.n_computed == request.n_tokens:  # it is under way, alone
             self._scheduler.retract(request, 1)
         for token in drafts:
