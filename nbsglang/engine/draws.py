@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from nbsglang.calls import TokenLogprob
@@ -47,10 +46,7 @@ class Draws:
     ) -> None:
         self.ids = ids
         columns = [ids, largest] if removed is None else [ids, largest, removed]
-        table = torch.empty(len(columns), len(ids), dtype=torch.float64, device=ids.device)  # which holds every id
-        for line, column in zip(table, columns, strict=True):
-            line.copy_(column)
-        self._copy = HostCopy(table)
+        self._copy = HostCopy(torch.stack([column.double() for column in columns]))  # float64 holds every id
         self._logprobs = logprobs
 
     def fetch(self, alive: Sequence[bool] | None = None) -> list[Sampled]:
@@ -98,15 +94,6 @@ class Scores:
         return [TokenLogprob(i, p) for i, p in zip(self._ids, values.tolist(), strict=True)]
 
 
-def sources_of(places: npt.NDArray[np.int64], n_rows: int) -> npt.NDArray[np.int64]:
-    """For `with_drawn`: from `places` [up to n_rows] among the drawn ids, -1 where there is none; int64 [n_rows]."""
-    sources = np.arange(n_rows)
-    np.copyto(sources[: len(places)], places + n_rows, where=places >= 0)
-    return sources
-
-
-def with_drawn(
-    ids: torch.Tensor, sources: torch.Tensor, drawn: torch.Tensor, out: torch.Tensor | None = None
-) -> torch.Tensor:
-    """For each row the id at its place of `sources` [rows] in `ids` [rows] and, after them, `drawn`; all int64."""
-    return torch.index_select(torch.cat([ids, drawn]), 0, sources, out=out)
+def with_drawn(ids: torch.Tensor, places: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    """The `ids` [rows] with those of `drawn` at their `places` [rows], where these are not -1; all int64."""
+    return torch.where(places < 0, ids, drawn[places.clamp(min=0)])

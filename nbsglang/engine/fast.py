@@ -13,7 +13,7 @@ import torch
 
 from nbsglang.engine.attend import Probe, has_spans
 from nbsglang.engine.batch import Batch, Packing
-from nbsglang.engine.draws import sources_of, with_drawn
+from nbsglang.engine.draws import with_drawn
 from nbsglang.engine.fused import FusedModel, fused
 from nbsglang.engine.host_copy import to_device
 from nbsglang.engine.pool import KVPool
@@ -89,7 +89,7 @@ class FastPath:
         ids, positions, slots = (to_device(part, device) for part in (batch.ids, batch.positions, batch.slots))
         if batch.drawn is not None:
             assert drawn is not None
-            ids = with_drawn(ids, to_device(sources_of(batch.drawn, len(ids)), device), drawn)
+            ids = with_drawn(ids, to_device(batch.drawn, device), drawn)
         return self._model.forward(ids, positions, slots, pool, self._attend, wanted)
 
     def _attend(self, query: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor) -> torch.Tensor:

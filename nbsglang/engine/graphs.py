@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from nbsglang.engine.batch import Batch
-from nbsglang.engine.draws import sources_of, with_drawn
+from nbsglang.engine.draws import with_drawn
 from nbsglang.engine.fused import FusedModel
-from nbsglang.engine.host_copy import host_memory
+from nbsglang.engine.host_copy import to_device
 from nbsglang.engine.pool import KVPool
 from nbsglang.kernels.spans import Cut, Plan, Reads, SpanForm, plan_spans, spans_of_reads
 from nbsglang.kernels.spans_runner import Room, SpanAttention, SpanBuffers
@@ -56,23 +56,24 @@ class _Captured:
     def __init__(self, n_rows: int, attention: SpanAttention, device: torch.device) -> None:
         self.n_rows = n_rows
         self.attention = attention
-        self.inputs = torch.zeros(4, n_rows, dtype=torch.int64, device=device)  # ids, positions, slots, whence ids come
+        self.inputs = torch.zeros(3, n_rows, dtype=torch.int64, device=device)  # ids, positions, slots
         self.graph = torch.cuda.CUDAGraph()
         self.ends: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def load(self, batch: Batch, plan: Plan, drawn: torch.Tensor | None) -> None:
         """Put a batch into the buffers, filled up with rows on slot 0."""
         n = len(batch.ids)
-        memory = host_memory(4 * self.n_rows, torch.int64, self.inputs.device).view(4, -1)
-        rows = memory.numpy()
-        rows[:, n:] = 0
+        rows = np.zeros((4, self.n_rows), np.int64)
         rows[:3, :n] = batch.ids, batch.positions, batch.slots
-        if batch.drawn is not None:
-            rows[3] = sources_of(batch.drawn, self.n_rows)
-        self.inputs.copy_(memory, non_blocking=True)
-        if batch.drawn is not None:
+        if batch.drawn is None:
+            self.inputs.copy_(to_device(rows[:3], self.inputs.device))
+        else:
             assert drawn is not None
-            with_drawn(self.inputs[0], self.inputs[3], drawn, out=self.inputs[0])
+            rows[3] = -1
+            rows[3, :n] = batch.drawn
+            there = to_device(rows, self.inputs.device)
+            self.inputs.copy_(there[:3])
+            self.inputs[0] = with_drawn(there[0], there[3], drawn)
         self.attention.plan(plan)
 
 
@@ -158,5 +159,5 @@ class Graphs:
         self._captured[kind] = made
 
     def _step(self, made: _Captured) -> tuple[torch.Tensor, torch.Tensor]:
-        ids, positions, slots, _ = made.inputs
+        ids, positions, slots = made.inputs
         return self._model.forward(ids, positions, slots, self._pool, made.attention.run)

@@ -22,7 +22,7 @@ from transformers import AttentionInterface
 from nbsglang.calls import SamplingParams
 from nbsglang.engine.attend import NAME, Attending, Forward, Probe, attend, has_spans
 from nbsglang.engine.batch import Batch, Packing, pack
-from nbsglang.engine.draws import sources_of, with_drawn
+from nbsglang.engine.draws import with_drawn
 from nbsglang.engine.fast import FastPath, fast_path
 from nbsglang.engine.host_copy import to_device
 from nbsglang.engine.linears import Linears
@@ -94,7 +94,7 @@ class Model:
         ids = to_device(batch.ids, self.device)
         if batch.drawn is not None:
             assert drawn is not None
-            ids = with_drawn(ids, to_device(sources_of(batch.drawn, len(ids)), self.device), drawn)
+            ids = with_drawn(ids, to_device(batch.drawn, self.device), drawn)
         return self._call(ids, batch.positions, batch.wanted, Forward(batch, pool, wanted, self._spans))
 
     @property
