@@ -16,6 +16,7 @@ from traitlets import Bool, Float, Integer, TraitError, Unicode, validate
 
 from nbsglang.notebook import answers, completion, handles
 from nbsglang.notebook.flags import CACHE_MODES, parse_cell_line, views_of
+from nbsglang.notebook.greeting import greet
 from nbsglang.notebook.runner import run_cell
 from nbsglang.notebook.state import State, state_of
 from nbsglang.notebook.verbs import is_verbatim, run_verb, verbs_text
@@ -140,6 +141,7 @@ def load(shell: InteractiveShell) -> None:
     state.undo.append(completion.install(state, SglMagics.sgl.parser))
     state.undo.append(handles.install(shell))
     state.undo.append(answers.install(shell))
+    greet(shell)
 
 
 def unload(shell: InteractiveShell) -> None:

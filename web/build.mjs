@@ -5,6 +5,7 @@
 import { build } from "esbuild";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
+import { BANNER } from "./banner.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const target = path.resolve(process.argv[2] ?? path.join(here, "..", "nbsglang", "viz", "static"));
@@ -16,6 +17,7 @@ const common = {
   charset: "utf8",
   target: ["es2022"],
   legalComments: "none",
+  banner: BANNER,
   logLevel: "warning",
 };
 

@@ -69,12 +69,19 @@ class Desk:
         self._shown: dict[str, Shown] = {}  # by model id, the oldest first
         self._runs: WeakValueDictionary[str, Cancellable] = WeakValueDictionary()  # those that go on, by source
         self._ended: dict[str, int] = {}  # where in the log
+        self._greeter: RunView | None = None  # of nothing, shown nowhere
         self.is_seen = threading.Event()
 
     @property
     def pump(self) -> Pump:
         """The thread that feeds the sessions."""
         return self._pump
+
+    def greet(self) -> None:
+        """Let a front end say now whether it makes our widgets, before there is anything to see."""
+        with self._lock:
+            if self._greeter is None and not self.is_seen.is_set():
+                self._greeter = new_view(self._hear_view, self._layout)
 
     def show_run(
         self, run: Cancellable, source: str, log: EventLog, engine: str, title: str, show: list[str]
@@ -131,6 +138,7 @@ class Desk:
                 with suppress(Exception):
                     told.session.close()
             with suppress(Exception):
+                self._end_greeting()
                 self._layout.close()
             for kept in (self._shown, self._told, self._ended, self._runs):
                 kept.clear()
@@ -152,6 +160,11 @@ class Desk:
             told.channel.watch(shown.view.source, shown.began, self._ended.get(shown.view.source))
         shown.view.session = told.session.model_id
         shown.view.live = True
+
+    def _end_greeting(self) -> None:
+        if self._greeter is not None:
+            self._greeter.close()
+            self._greeter = None
 
     def _session_for(self, shown: Shown) -> _Told:
         key = _key(shown)
@@ -203,6 +216,7 @@ class Desk:
                 self.is_seen.set()
                 for shown in list(self._shown.values()):
                     self._go_live(shown)
+                self._end_greeting()
 
     def _hear(self, told: _Told, content: dict[str, Any]) -> None:
         told.channel.heard(at_any_time=threading.current_thread() is not threading.main_thread())

@@ -159,10 +159,6 @@ def _check_together(given: argparse.Namespace) -> None:
         raise UsageError(
             f"--compare runs the cell with and without the cache and waits, so {used[0]} has no use beside it"
         )
-    if given.bg and given.trace:
-        raise UsageError(
-            "--trace is written when the cell ends, and with --bg it ends at once: use `%sgl export` later"
-        )
     others |= {
         "--trace": bool(given.trace),
         "--budget": given.budget is not None,

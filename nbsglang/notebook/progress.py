@@ -3,7 +3,7 @@
 A model may have to be downloaded first, and the cell's own thread is busy with it, so a thread looks at the log.
 In a kernel it may: an update of a display belongs to the cell that made it.
 
-Not here: the events (`nbsglang/events.py`).
+Not here: the events (`nbsglang/events/`).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from nbsglang.notebook.graphs import graphs_logged
 from nbsglang.notebook.source import cell_source
 from nbsglang.notebook.starts import start_named
 from nbsglang.notebook.state import State
-from nbsglang.notebook.traces import traced
+from nbsglang.notebook.traces import trace_in_background, traced
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -74,6 +74,7 @@ def _run(state: State, line: CellLine, cell: Cell, model: str) -> CellRun | None
         run = _prepared(state, line, cell, backend, start)
         if line.background:
             _view_in_background(state.shell, run, backend, line)  # first, or it misses the beginning
+            trace_in_background(run, log_of(backend), backend, trace)
             run.start_thread()
             state.running().append(run)
             _close_later(run, line, cleanup.pop_all())

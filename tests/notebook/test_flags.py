@@ -91,7 +91,6 @@ def test_the_other_flags() -> None:
         ("--compare --cache off", "so --cache off has no use beside it"),
         ("--dry-run --compare", "--dry-run calls no model, so --compare"),
         ("--dry-run --budget 90", "--dry-run calls no model, so --budget"),
-        ("--trace x.json -b", "`%sgl export` later"),
         ("--trace", "expected one argument"),
         ("--dryrun", "did you mean --dry-run?"),
         ("--show timelin", "did you mean timeline?"),

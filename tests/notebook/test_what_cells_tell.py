@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -209,6 +211,23 @@ def test_a_trace_of_a_cell_that_fails_and_of_the_mock(notebook: Notebook, tmp_pa
     path = tmp_path / "x.json"
     assert not notebook.run(f"%%sgl --trace {path}\na = gen()\n1 / 0").ok
     assert_is_a_trace(json.loads(path.read_text()))
+
+
+def test_a_trace_of_a_run_in_the_background_is_written_when_it_is_over(notebook: Notebook, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    gate = threading.Event()
+    notebook.names["gate"] = gate
+    handle = notebook.good(f"%%sgl -b --trace {path}\n_ = gate.wait(30)\n'x'\na = gen()").value
+    assert not path.exists()
+    gate.set()
+    handle.wait(30)
+    until = time.monotonic() + 10
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    found = json.loads(path.read_text())
+    assert_is_a_trace(found)
+    assert "gen a" in {entry["name"] for entry in found["traceEvents"]}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_a_trace_that_cannot_be_written_is_told_before_anything_runs(notebook: Notebook, tmp_path: Path) -> None:

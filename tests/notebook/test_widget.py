@@ -22,6 +22,7 @@ from nbsglang.lang.cell import compile_cell
 from nbsglang.notebook import desk, fronts, widget, widget_front
 from nbsglang.notebook.channel import Channel
 from nbsglang.notebook.desk import Desk, clear_desk, desk_of
+from nbsglang.notebook.greeting import greet
 from nbsglang.notebook.live import watch_in_background, watching
 from nbsglang.notebook.shown import show_engine, show_log
 from nbsglang.viz import wire
@@ -98,6 +99,26 @@ def test_without_an_answer_it_is_html_with_a_mark(shell: Any, front_end: FrontEn
     assert "view+json" not in str(shell.display_pub.sent)
     assert view.state["final"] == ""
     assert len(view.state["_esm"]) < 4000
+
+
+@pytest.mark.parametrize("features", [[], ["kernel subshells"]])
+def test_a_kernel_that_hears_nothing_while_a_cell_runs_greets_before(
+    shell: Any, front_end: FrontEnd, log: EventLog, features: list[str]
+) -> None:
+    shell.kernel = types.SimpleNamespace(kernel_info={"supported_features": features})
+    greet(shell)
+    greet(shell)
+    greeters = front_end.of("RunView")
+    assert len(greeters) == (0 if features else 1)
+    if features:
+        return
+    greeters[0].say(do="hello")
+    assert greeters[0].is_closed, "it has done its work"
+    assert not front_end.of("Session"), "there is nothing to be told yet"
+    run_watched(judge(backend=mock(0.1), log=log), shell, log)
+    _, view = front_end.of("RunView")
+    assert view.state["live"], "though nothing was said while the cell ran"
+    assert len(front_end.of("Session")) == 1
 
 
 def test_a_front_end_that_says_hello_gets_the_events(shell: Any, front_end: FrontEnd, log: EventLog) -> None:

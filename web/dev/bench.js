@@ -34,8 +34,9 @@ for (let n = 0; n < 20; n++) await painted(); // what the page itself has to do 
 
 performance.mark("mount");
 begin = performance.now();
+const first_frame = painted(); // asked for before views ask for frames: what they put off until it is painted comes after it
 const shell = mount(el, store, { show, title: "bench" });
-await painted();
+await first_frame;
 const first_paint_ms = since(begin);
 performance.mark("first paint");
 const in_sight = [...document.querySelectorAll(".nbs-view")].filter((view) => view.getBoundingClientRect().top < innerHeight);

@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { BANNER } from "../banner.mjs";
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript" };
@@ -33,7 +34,7 @@ export async function serve({ port = 0, is_kept = false } = {}) {
 }
 
 async function bundled(file) {
-  const built = await build({ entryPoints: [file], bundle: true, format: "esm", write: false, sourcemap: "inline", logLevel: "warning" });
+  const built = await build({ entryPoints: [file], bundle: true, format: "esm", write: false, sourcemap: "inline", logLevel: "warning", banner: BANNER });
   return built.outputFiles[0].contents;
 }
 

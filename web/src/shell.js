@@ -11,7 +11,7 @@ import { VIEWS } from "./views/index.js";
 
 const STYLE_ID = "nbsglang-style";
 const LEFT_ALONE = "tex2jax_ignore mathjax_ignore"; // by the typesetter of a host; its keys keep out too
-const BARE = "numbers"; // needs no heading
+const BARE = new Set(["numbers", "time"]); // need no heading
 
 /** Draw a store in an element. `show` names views; `is_page` that they have a page of their own. Returns {destroy(), is_beginning}. */
 export function mount(el, store, { show, title = "", is_page = false } = {}) {
@@ -45,11 +45,16 @@ class Shell {
     this._begin();
   }
 
-  /** Make the next view and those after it that are in sight; what is out of sight comes after a frame was painted. */
+  /** Make the views that are in sight; those below them come after a frame was painted. */
   _begin() {
-    do this.left.shift()?.begin();
-    while (this.left[0]?.is_in_sight);
-    if (this.left.length) requestAnimationFrame(() => setTimeout(() => this._begin(), 0));
+    let section;
+    do (section = this.left.shift())?.begin();
+    while (section?.name === "numbers" || this.left[0]?.is_in_sight); // these are low, and to look is to lay out the page
+    if (this.left.length) requestAnimationFrame(() => setTimeout(() => this._end_beginning(), 0));
+  }
+
+  _end_beginning() {
+    while (this.left.length) this.left.shift().begin();
   }
 
   update(changes) {
@@ -135,7 +140,7 @@ class Section {
   }
 
   _heading(doc) {
-    if (this.name === BARE) return null;
+    if (BARE.has(this.name)) return null;
     this.button = h(doc, "button", { "aria-expanded": "true", onclick: () => this._toggle() }, h(doc, "i", { "aria-hidden": "true" }), VIEWS[this.name].title);
     return h(doc, "h3", {}, this.button);
   }
@@ -185,7 +190,7 @@ class Section {
 }
 
 function names_of(show) {
-  const names = Object.keys(VIEWS).filter((name) => show.includes(name));
+  const names = Object.keys(VIEWS).filter((name) => show.includes(name === "time" ? "tree" : name));
   return names.length ? names : Object.keys(VIEWS);
 }
 

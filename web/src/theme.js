@@ -2,8 +2,6 @@
 //
 // Both background and text are painted: some hosts put white behind an output, whatever their theme is.
 
-import { MAX_HEIGHT } from "./parts/sheet.js";
-
 export const css = `
 .nbs{--nbs-page-bg:#fff;--nbs-page-fg:#1a1a1a;
 --nbs-bg:var(--jp-layout-color1,var(--vscode-editor-background,var(--nbs-page-bg)));
@@ -19,7 +17,7 @@ export const css = `
 background:var(--nbs-bg);color:var(--nbs-fg);font:13px/1.45 var(--nbs-font);padding:6px 10px 8px;box-sizing:border-box;min-width:0;text-align:left}
 :root[theme=dark] .nbs{--nbs-page-bg:#1e1e1e;--nbs-page-fg:#e6e6e6}
 @media (prefers-color-scheme:dark){.nbs.page{--nbs-page-bg:#1b1b1d;--nbs-page-fg:#e6e6e6}}
-.nbs *,.nbs *::before{box-sizing:border-box}.nbs [hidden]{display:none!important}
+.nbs *{box-sizing:border-box}.nbs [hidden]{display:none!important}
 .nbs button,.nbs select,.nbs input[type=search]{font:inherit;line-height:1.3;color:inherit;background:var(--nbs-soft);border:1px solid var(--nbs-line);border-radius:4px;padding:2px 8px;min-height:26px;margin:0}
 .nbs button{cursor:pointer;white-space:nowrap}
 .nbs button:hover{border-color:var(--nbs-fg)}.nbs button:disabled{opacity:.5;cursor:default;border-color:var(--nbs-line)}
@@ -30,15 +28,9 @@ background:var(--nbs-bg);color:var(--nbs-fg);font:13px/1.45 var(--nbs-font);padd
 .nbs :is(.bar,.legend,.time){display:flex;flex-wrap:wrap;align-items:center;gap:4px 12px;padding:4px 0}
 .nbs .tools{display:inline-flex;flex-wrap:wrap;align-items:center;gap:4px}
 .nbs :is(.count,.tools .word,.legend){color:var(--nbs-faint);font-size:12px;font-variant-numeric:tabular-nums}.nbs .legend .key{white-space:nowrap}
-.nbs .time{border-top:1px solid var(--nbs-line);margin-top:6px}
-.nbs .time input[type=range]{flex:1 1 180px;min-width:120px;accent-color:var(--nbs-fg);margin:0}
-.nbs .sentence{flex:1 0 100%;min-height:1.45em;overflow-wrap:anywhere;font-size:12.5px}
-.nbs .time.past .sentence{font-weight:600}
 .nbs .empty{padding:14px;color:var(--nbs-faint)}
 .nbs .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .nbs .tip{position:absolute;z-index:5;max-width:min(440px,92%);max-height:220px;overflow:hidden;padding:6px 9px;background:var(--nbs-bg);color:var(--nbs-fg);border:1px solid var(--nbs-fg);border-radius:5px;box-shadow:0 2px 8px #0005;pointer-events:none;font-size:12px;overflow-wrap:anywhere}
-.nbs .sheet{flex:1 1 auto;min-width:0;overflow:auto;max-height:${MAX_HEIGHT}px;border:1px solid var(--nbs-line);border-radius:6px;scrollbar-gutter:stable;position:relative;background:var(--nbs-bg)}
-.nbs .sheet.drag{cursor:grabbing;user-select:none}.nbs .sheet svg{display:block}
 .nbs .tip .text{white-space:pre-wrap;font-variant-numeric:tabular-nums}
 .nbs-head{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;min-height:30px}
 .nbs-title{font-weight:600;overflow-wrap:anywhere;unicode-bidi:isolate}.nbs-state{color:var(--nbs-faint);font-variant-numeric:tabular-nums}

@@ -138,9 +138,10 @@ test("sections fold by keyboard, and what is folded catches up when it is opened
   assert.equal(await heading.getAttribute("aria-expanded"), "false");
   assert.equal(await page.locator(".nbs .tree").isVisible(), false);
   await page.evaluate(() => host.store.seek(700));
+  await page.waitForFunction(() => document.querySelector(".time").textContent.includes("700 / ")); // it is all views'
   await page.keyboard.press("Enter");
   assert.equal(await page.locator(".nbs .tree").isVisible(), true);
-  await page.waitForFunction(() => document.querySelector(".tree .time")?.textContent.includes("700 / "));
+  await page.waitForFunction(() => document.querySelector(".tree .legend").textContent.startsWith("10 nodes, 349 tokens"));
   await page.close();
 });
 
@@ -161,6 +162,22 @@ test("of many lanes only those near are filled, and the others when they come in
   await page.keyboard.press("Home");
   await page.keyboard.press("End");
   assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^branch branch 64, running, /);
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
+test("on the timeline the requests stand out that used the node in focus", async () => {
+  const { page, errors } = await opened({ log: "judge", run: "0", show: "tree,timeline" });
+  const rows = () => page.evaluate(() => document.querySelector(".timeline canvas.rows").toDataURL());
+  const focus = async (node) => {
+    await page.evaluate((node) => host.store.set_focus({ node }), node);
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    return rows();
+  };
+  const before = await focus(null);
+  const used = await page.evaluate(() => Number(document.querySelector("[role=treeitem].hit").dataset.key));
+  assert.notEqual(await focus(used), before);
+  assert.equal(await focus(null), before);
   assert.deepEqual(errors, []);
   await page.close();
 });

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Feed } from "../src/feed.js";
-import { choose, fold_words } from "../src/views/tree/choose.js";
+import { choose, fold_words, key_of } from "../src/views/tree/choose.js";
 import { icicle } from "../src/views/tree/icicle.js";
-import { places } from "../src/views/tree/keys.js";
+import { moved, places } from "../src/views/tree/keys.js";
 import { build, path_of, totals } from "../src/views/tree/model.js";
 import { paper } from "../src/views/tree/paper.js";
 import { Wish } from "../src/views/tree/wish.js";
@@ -198,15 +198,15 @@ test("the keyboard reaches every node, folded ones too", () => {
     const wish = new Wish();
     const reached = new Set();
     let drawn = draw(model, wish);
-    wish.move(drawn, "Home");
+    move(wish, drawn, "Home");
     for (let n = 0; n < 4 * (model.items.size + 1); n += 1) {
       reached.add(wish.active);
       const part = drawn.find((one) => one.key === wish.active);
       if (part !== undefined && part.item === null) wish.unfold(part); // Enter
       else {
         const before = wish.active;
-        wish.move(drawn, "ArrowRight");
-        if (wish.active === before) wish.move(drawn, "ArrowDown");
+        move(wish, drawn, "ArrowRight");
+        if (wish.active === before) move(wish, drawn, "ArrowDown");
         if (wish.active === before) break;
       }
       drawn = draw(model, wish);
@@ -214,6 +214,8 @@ test("the keyboard reaches every node, folded ones too", () => {
     for (const id of model.items.keys()) assert.ok(reached.has(String(id)), `${name}: node ${id}`);
   }
 });
+
+const move = (wish, drawn, name) => (wish.active = moved(drawn, wish.active, name));
 
 function draw(model, wish) {
   const must = wish.active === null || wish.active.startsWith("f") ? [] : [model.items.get(Number(wish.active))];
@@ -228,7 +230,7 @@ test("arrows go to parent, child and siblings, Home and End to the ends", () => 
   const wish = new Wish();
   const go = (key, name) => {
     wish.active = key;
-    wish.move(drawn, name);
+    move(wish, drawn, name);
     return wish.active;
   };
   for (const part of drawn) {
@@ -243,7 +245,7 @@ test("arrows go to parent, child and siblings, Home and End to the ends", () => 
   }
   assert.equal(go("3", "Home"), drawn[0].key);
   assert.equal(go("3", "End"), drawn.at(-1).key);
-  assert.equal(wish.move(drawn, "q"), false);
+  assert.equal(moved(drawn, "3", "q"), null);
   const at = places(drawn);
   assert.deepEqual([at.get(drawn[0].key).level, at.get(drawn[0].key).index], [1, 1]);
 });
@@ -252,15 +254,39 @@ test("a subtree folded by hand stays folded until it is unfolded", () => {
   const model = model_of(of_log(grown(30, { seed: 4 })));
   const wish = new Wish();
   const top = model.root.children[0];
+  const before = draw(model, wish).map((part) => part.key);
   wish.toggle(top, draw(model, wish));
   let drawn = draw(model, wish);
   const fold = drawn.find((part) => part.parent === top);
   assert.equal(fold.item, null);
   assert.equal(fold.n_nodes, top.n_nodes - 1);
   assert.equal(fold_words(fold), `+${fold.n_nodes} nodes, ${fold.n_tokens} tokens`);
+  assert.equal(wish.active, String(top.id));
   wish.toggle(top, drawn);
   drawn = draw(model, wish);
-  assert.ok(drawn.some((part) => part.item !== null && part.parent === top));
+  for (const key of before) assert.ok(key.startsWith("f") || drawn.some((part) => part.key === key), key);
+});
+
+test("nothing is drawn below what is folded by hand, whatever else is wanted, but what is let in", () => {
+  const model = model_of(of_log(grown(200, { seed: 5 })));
+  const deep = [...model.items.values()].reduce((a, b) => (path_of(b).length > path_of(a).length ? b : a));
+  const [top, middle] = path_of(deep);
+  const wish = new Wish();
+  for (const { id } of path_of(deep)) wish.opened.add(id);
+  wish.toggle(middle, []);
+  const chosen = (from = model.root) => choose(model, { limit: 30, must: [deep], opened: wish.opened, closed: wish.closed, from });
+  const { drawn, kept } = chosen();
+  assert.ok(kept.has(middle.id) && drawn.every(({ item, parent }) => item === null || parent !== middle));
+  assert.equal(key_of(deep.id, model, kept), `f${middle.id}`);
+  assert.deepEqual([key_of(top.id, model, kept), key_of(-1, model, kept)], [String(top.id), "-1"]);
+  assert.deepEqual(chosen(middle).drawn.map(({ key }) => key), [String(middle.id), `f${middle.id}`]);
+  wish.let_in(deep);
+  assert.ok(chosen().kept.has(deep.id) && !wish.closed.size);
+  wish.toggle(deep, []);
+  assert.equal(wish.closed.size, 0, "nothing is below it");
+  const single = [...model.items.values()].find(({ children }) => children.length === 1 && !children[0].children.length);
+  wish.toggle(single, []);
+  assert.deepEqual(chosen(single).drawn.map(({ key }) => key), [String(single.id), `f${single.id}`], "a fold of one node, since it was asked for");
 });
 
 test("in the graph no circle or text lies on another, and it reads left to right", () => {

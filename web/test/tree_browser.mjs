@@ -61,10 +61,70 @@ test("by keyboard alone: to any node, select it, search, and back", async () => 
   assert.match(await page.locator(".bar .count").innerText(), /^1 of \d+$/);
   await press("Escape");
   assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "tree");
-  await press("Home", "c");
-  assert.equal(await page.locator("[role=treeitem]").count(), 2);
-  await press("ArrowRight", "Enter");
-  assert.ok((await page.locator("[role=treeitem]").count()) > 2);
+  const count = () => page.locator("[role=treeitem]").count();
+  const whole = await count();
+  await press("End", "ArrowLeft", "z");
+  assert.ok((await count()) < whole);
+  await press("Escape");
+  assert.equal(await count(), whole);
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
+test("a subtree is folded by hand with a key and with a button, and tells what was found in it", async () => {
+  const { page, errors, tree, active } = await opened({ log: "judge", run: "0" });
+  const items = page.locator("[role=treeitem]");
+  const press = async (...keys) => {
+    for (const key of keys) await page.keyboard.press(key);
+    await frame(page);
+  };
+  await page.keyboard.press("Tab");
+  await page.getByRole("searchbox").fill("honest");
+  await page.locator(".bar .count").filter({ hasText: "found" }).waitFor();
+  const n_found = parseInt(await page.locator(".bar .count").innerText());
+  await tree.focus();
+  const whole = await items.count();
+  await press("Home", "ArrowRight", "Enter", "Home", "c");
+  assert.equal(await items.count(), 2);
+  assert.equal(await page.evaluate(() => host.store.focus.node), null, "what was selected is folded away");
+  assert.equal(await items.first().getAttribute("aria-expanded"), "false");
+  assert.match(await page.locator(".node.fold.found").textContent(), new RegExp(`, ${n_found} found$`));
+  await press("ArrowRight", "c", "Enter");
+  assert.ok((await items.count()) > 2);
+  await press("Home", "c", "c");
+  assert.equal(await items.count(), whole);
+  await press("Enter");
+  const button = page.getByRole("button", { name: "Fold / unfold" });
+  await button.focus();
+  for (const n of [2, whole]) {
+    await press("Enter");
+    assert.equal(await items.count(), n);
+    assert.ok(await button.evaluate((element) => element === document.activeElement));
+  }
+  await tree.focus();
+  await press("c", "n");
+  assert.ok((await items.count()) > 2, "the match is let in");
+  assert.match((await active()).label, /^node/);
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
+test("the list of requests has them all when somebody looks, and the one that is chosen stands out", async () => {
+  const { page, errors, tree } = await opened({ log: "judge", run: "0" });
+  const select = page.locator(".tree select");
+  const n_options = () => select.locator("option").count();
+  assert.equal(await n_options(), 1);
+  await select.focus();
+  assert.ok((await n_options()) > 5);
+  await page.keyboard.press("ArrowDown");
+  await frame(page);
+  const request = await page.evaluate(() => host.store.focus.request);
+  assert.equal(await select.inputValue(), String(request));
+  assert.ok(await page.locator("[role=treeitem].on").count());
+  await tree.focus();
+  await page.evaluate(() => host.store.set_focus({ request: null }));
+  await frame(page);
+  assert.deepEqual([await n_options(), await select.inputValue()], [1, ""]);
   assert.deepEqual(errors, []);
   await page.close();
 });
@@ -146,7 +206,8 @@ test("the time bar stays where it is, wherever in the past the reader goes, and 
 
 test("where there is no cache, the tree says so, and has no tools for one", async () => {
   const { page, errors } = await opened({ log: "mock" });
-  assert.match(await page.locator(".nbs .tree").innerText(), /^This backend has no cache that could be shown\.\s+◂/);
+  assert.match(await page.locator(".nbs .tree").innerText(), /^This backend has no cache that could be shown\.$/);
+  assert.match(await page.locator(".nbs .time").innerText(), /^◂/);
   assert.deepEqual(errors, []);
   await page.close();
 });
@@ -159,7 +220,12 @@ test("what is shown can be saved in each format, and nothing in it is markup", a
     const bytes = await readFile(await file.path());
     assert.ok(bytes.length > 80, format);
     if (format === "PNG") assert.equal(bytes.subarray(1, 4).toString(), "PNG");
-    if (format === "JSON") assert.ok(Array.isArray(JSON.parse(bytes).nodes));
+    if (format === "JSON") {
+      const { nodes, folded } = JSON.parse(bytes);
+      assert.ok(nodes.length);
+      assert.equal(nodes.length + folded.length, await page.locator("[role=treeitem]").count());
+    }
+    if (format === "DOT") assert.match(bytes.toString(), /^digraph \{\n[^]*\n\}\n$/);
     if (format !== "SVG") continue;
     assert.doesNotMatch(bytes.toString(), /<script|var\(--/);
     assert.equal(await page.evaluate((text) => new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror"), bytes.toString()), null);

@@ -4,15 +4,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Feed } from "../src/feed.js";
 import { Store } from "../src/store.js";
-import { choose } from "../src/views/tree/choose.js";
-import { Hits, paths } from "../src/views/tree/hits.js";
-import { build } from "../src/views/tree/model.js";
+import { choose, key_of } from "../src/views/tree/choose.js";
+import { build, paths } from "../src/views/tree/model.js";
+import { dot_of } from "../src/views/tree/dot.js";
 import { picture } from "../src/views/tree/picture.js";
-import { dot_of, json_of } from "../src/views/tree/save.js";
+import { json_of } from "../src/views/tree/save.js";
 import { svg_source } from "../src/parts/files.js";
-import { Search, found_in_folds } from "../src/views/tree/search.js";
+import { Hits } from "../src/parts/hits.js";
+import { Search } from "../src/views/tree/search.js";
 import { spoken } from "../src/views/tree/signs.js";
-import { next_of } from "../src/parts/slider.js";
+import { next_of } from "../src/views/time/index.js";
 import { brief, cells, fit, n_short, shown, shown_lines, wrap } from "../src/parts/text.js";
 import { Wish } from "../src/views/tree/wish.js";
 import { lines_of } from "./fixtures.js";
@@ -29,8 +30,7 @@ function tree_of(texts) {
 
 function picture_of(view, wanted = {}) {
   const model = build(view, view.marks);
-  return picture({ model, view, marks: view.marks, from: model.root, path: new Set(), found: new Set(), found_at: null, named: new Set(), room: 700, char: 7, zoom: 1,
-    graph: false, is_run: false, query: "", prefix: "p", selected: null, active: null, must: [], opened: new Map(), closed: new Set(), before: new Set(), ...wanted });
+  return picture({ model, view, marks: view.marks, wish: new Wish(), path: new Set(), named: new Set(), must: [], room: 700, char: 7, prefix: "p", selected: null, graph: false, is_run: false, ...wanted });
 }
 
 test("control characters and what reorders text are shown, not sent", () => {
@@ -62,7 +62,7 @@ test("lines never have more cells than there is room, and say when something is 
   assert.equal(fit("You are here", 8), "You are…");
 });
 
-test("search finds texts that begin in the node above, and tells how many a fold hides", () => {
+test("search finds texts that begin in the node above", () => {
   const view = tree_of(["You are", " a Terse", " helpful", " critic"]);
   const model = build(view, view.marks);
   const search = new Search();
@@ -70,13 +70,27 @@ test("search finds texts that begin in the node above, and tells how many a fold
   assert.deepEqual(search.find(view, model, "are a"), [2]);
   assert.deepEqual(search.find(view, model, "YOU"), [1]);
   assert.deepEqual(search.find(view, model, "nothing"), []);
-  const large = Feed.of_log(grown(2000)).live;
-  const big = build(large, large.marks);
-  const found = search.find(large, big, "rivers");
-  const { drawn, kept } = choose(big, { limit: 50 });
-  const folded = found_in_folds(found, big, kept);
-  for (const key of folded.keys()) assert.ok(drawn.some((part) => part.key === key));
-  assert.equal([...folded.values()].reduce((a, b) => a + b, 0) + found.filter((id) => kept.has(id)).length, found.length);
+  view.nodes.get(2).tokens = [3];
+  assert.deepEqual(search.find(view, model, "critic"), [2, 4], "a text that was kept is not used for other tokens");
+});
+
+test("a fold tells how many of its nodes the search has found, and where in it the search stands", () => {
+  const { live } = Feed.of_log(grown(2000));
+  const model = build(live, live.marks);
+  const wish = new Wish();
+  wish.look_for(live, model, "rivers");
+  for (const graph of [false, true]) {
+    if (graph) for (const item of model.root.children) wish.toggle(item, picture_of(live, { model, wish }).drawn);
+    const { drawn, kept, pictures } = picture_of(live, { model, wish, graph, room: 9000 });
+    const by_key = new Map(pictures());
+    const told = drawn.filter(({ item }) => item === null).map(({ key }) => Number(/, (\d+) found"/.exec(JSON.stringify(by_key.get(key)))?.[1] ?? 0));
+    assert.ok(told.some((n) => n > 1));
+    assert.equal(told.reduce((a, b) => a + b, 0) + wish.found.filter((id) => kept.has(id)).length, wish.found.length);
+  }
+  const id = wish.next_found(1);
+  const { pictures, kept } = picture_of(live, { model, wish });
+  const here = pictures().filter(([, [, { class: looks }]]) => looks.split(" ").includes("here"));
+  assert.deepEqual(here.map(([key]) => key), [key_of(id, model, kept)]);
 });
 
 test("next and previous go round all matches, and the tree may grow meanwhile", () => {

@@ -1,6 +1,6 @@
 // From events to the state that views show. As nbsglang/viz/fold.py, with the same names; tests hold the two equal.
 //
-// An event is {seq, t_ns, source, kind, body}, its body with the fields of nbsglang/events.py by name.
+// An event is {seq, t_ns, source, kind, body}, its body with the fields of nbsglang/events/ by name.
 //
 // Not here: the two halves (tree.js, streams.js), state as JSON (dump.js), where events come from (../feed.js).
 

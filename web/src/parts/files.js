@@ -5,7 +5,7 @@
 import { to_text } from "./svg.js";
 
 const MAX_PIXELS = 8192; // of a canvas, each way
-const TYPES = { JSON: "application/json", DOT: "text/vnd.graphviz", SVG: "image/svg+xml" };
+const TYPES = { SVG: "image/svg+xml", JSON: "application/json", DOT: "text/vnd.graphviz" };
 
 /** SVG source of pictures (svg.js); `style` is CSS with plain colours, `defs` are pictures that others refer to. */
 export function svg_source({ title, pictures, width, height, style, defs, background }) {

@@ -8,7 +8,7 @@ const DRAG = 5; // pixels that make a press a drag
 
 /**
  * @param {Element} element  which has the keyboard's focus
- * @param {object} keys  names of acts by KeyboardEvent.key
+ * @param {object} keys  names of acts, or the acts, by KeyboardEvent.key
  * @param {object} on  point(event|null), press(event), pan(dx, dy), zoom(factor, event), act(name), focus(), blur(), and
  *   perhaps sideways(pixels) of a wheel
  */

@@ -2,9 +2,9 @@
 //
 // Not here: which of them are in focus (focus.js).
 
-import { shown } from "./text.js";
+import { cut, shown } from "./text.js";
 
-const MAX_NAME = 28;
+const MAX_NAME = 27;
 
 /** A stream's label, or which branch it is, or the id of a program. */
 export function name_of({ id, label, parent, branch }, most = 60) {
@@ -23,6 +23,5 @@ export function request_name(view, id) {
 }
 
 export function short_name(text) {
-  const safe = shown(text);
-  return safe.length > MAX_NAME ? `${safe.slice(0, MAX_NAME - 1)}…` : safe;
+  return cut(shown(text), MAX_NAME);
 }

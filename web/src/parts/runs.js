@@ -9,15 +9,18 @@ export function run(look, text, n = 0, value = null) {
 
 /**
  * The tokens of a request from `first` on. `look_of(i, is_forced)` gives the look of token i, and `value_of(i)` its value;
- * forced is what a constraint jumped over.
+ * forced is what a constraint jumped over. Without values, all tokens that are forced look alike, and all others.
  */
-export function runs_of(view, request, first, look_of, value_of = () => null) {
+export function runs_of(view, request, first, look_of, value_of = null) {
+  const { generated, jumps } = request;
   const runs = [];
   let jump = 0;
-  for (let i = first; i < request.generated.length; i++) {
-    while (jump < request.jumps.length && i >= request.jumps[jump][0] + request.jumps[jump][1]) jump += 1;
-    const is_forced = jump < request.jumps.length && i >= request.jumps[jump][0];
-    const next = run(look_of(i, is_forced), view.text_of([request.generated[i]]), 1, value_of(i));
+  for (let i = first, end = first; i < generated.length; i = end) {
+    while (jump < jumps.length && i >= jumps[jump][0] + jumps[jump][1]) jump += 1;
+    const [start, n] = jumps[jump] ?? [Infinity, 0];
+    const is_forced = i >= start;
+    end = value_of === null ? Math.min(is_forced ? start + n : start, generated.length) : i + 1;
+    const next = run(look_of(i, is_forced), view.text_of(generated.slice(i, end)), end - i, value_of === null ? null : value_of(i));
     if (runs.at(-1)?.look === next.look) add(runs.at(-1), next);
     else runs.push(next);
   }

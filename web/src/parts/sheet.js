@@ -12,6 +12,11 @@ const SPARE = 240; // pixels around what is in sight that are drawn too
 const LINE = 14; // pixels from line to line of a label
 const TALL = 60, WIDE = 200; // boxes whose labels follow the scroll, in pixels
 
+export const css = `
+.nbs .sheet{flex:1 1 auto;min-width:0;overflow:auto;max-height:${MAX_HEIGHT}px;border:1px solid var(--nbs-line);border-radius:6px;scrollbar-gutter:stable;position:relative;background:var(--nbs-bg)}
+.nbs .sheet.drag{cursor:grabbing;user-select:none}.nbs .sheet svg{display:block}
+`;
+
 /**
  * `prefix` begins the ids of parts, `defs` is a picture that others refer to, `attributes` are those of the element.
  *

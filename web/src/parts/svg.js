@@ -19,8 +19,9 @@ export function to_element(doc, picture) {
   if (typeof picture === "string") return doc.createTextNode(picture);
   const [tag, attributes, ...children] = picture;
   const element = doc.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== "") element.setAttribute(name, String(value));
+  for (const name in attributes) {
+    const value = attributes[name];
+    if (value !== undefined && value !== "") element.setAttribute(name, value);
   }
   for (const child of children) element.append(to_element(doc, child));
   return element;
@@ -30,7 +31,7 @@ export function to_element(doc, picture) {
 export class Sheet {
   constructor(group) {
     this.group = group;
-    this.old = new Map(); // key -> {attributes, inside, element}
+    this.old = new Map(); // key -> {picture, element}
   }
 
   /** Show these pictures, [key, picture] each, in this order; those of a new key have the class "fresh". */
@@ -40,11 +41,10 @@ export class Sheet {
     for (const [key, { element }] of this.old) if (!keys.has(key)) element.remove(); // first, or all behind it would move
     let at = this.group.firstChild;
     for (const [key, picture] of pictures) {
-      const inside = JSON.stringify(picture.slice(2));
       const before = this.old.get(key);
       let element = before?.element ?? null;
-      if (element !== null && before.inside === inside) {
-        change(element, before.attributes, picture[1]);
+      if (element !== null && is_same(before.picture, picture, 2)) {
+        change(element, before.picture[1], picture[1]);
       } else {
         const made = to_element(this.group.ownerDocument, picture);
         if (element !== null) {
@@ -53,7 +53,7 @@ export class Sheet {
         } else if (is_new(key)) made.classList.add("fresh");
         element = made;
       }
-      next.set(key, { attributes: picture[1], inside, element });
+      next.set(key, { picture, element });
       if (element === at) at = at.nextSibling;
       else this.group.insertBefore(element, at);
     }
@@ -64,6 +64,13 @@ export class Sheet {
   element(key) {
     return this.old.get(key)?.element ?? null;
   }
+}
+
+/** Whether two pictures, or attributes, have the same values from the place `from` on. */
+function is_same(a, b, from = 0) {
+  if (typeof a !== "object" || typeof b !== "object") return a === b;
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.slice(from).every((name) => is_same(a[name], b[name]));
 }
 
 function change(element, before, after) {

@@ -26,6 +26,11 @@ export function brief(text) {
   return text.replace(SPECIAL_TOKEN, SPECIAL);
 }
 
+/** The text, its end cut to "…" where it is longer than `n` characters. */
+export function cut(text, n) {
+  return text.length > n ? `${text.slice(0, n)}…` : text;
+}
+
 /** A count in few characters: 950, 1.2k, 34k, 5.6M. */
 export function n_short(n) {
   for (const [unit, name] of [[1e6, "M"], [1000, "k"]]) {

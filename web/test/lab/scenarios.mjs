@@ -6,7 +6,7 @@ import { colours } from "./colours.mjs";
 import { keys } from "./keys.mjs";
 import { twenty } from "./twenty.mjs";
 
-const SETUP = 0, RUN = 1, AFTER = 2, QUICK = 3;
+const SETUP = 0, RUN = 1, AFTER = 2;
 
 /** Open, set up, and look at a run while it goes on: how much of its text there is from frame to frame. Then save it. */
 async function live(notebook, { way }) {
@@ -39,10 +39,9 @@ async function watched(n) {
 }
 
 /** Cancel by the button of the view, and by the notebook's own ■, each so many times, while a cell waits for its answers. */
-async function stop(notebook, { n_times, is_deaf }) {
+async function stop(notebook, { n_times }) {
   await notebook.open();
   await notebook.run(SETUP);
-  if (is_deaf) await notebook.run(QUICK); // a kernel that hears nothing while a cell runs has no live view before
   const version = await notebook.text(SETUP);
   const took = { cancel: [], interrupt: [] };
   for (let n = 0; n < n_times; n++)

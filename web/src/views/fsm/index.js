@@ -29,7 +29,7 @@ export const css = `
 .nbs .fsm .text .forced{color:var(--nbs-blue);font-weight:600;text-decoration:underline double 1px;text-underline-offset:3px}
 .nbs .fsm .share{width:120px;height:10px;border:1px solid var(--nbs-fg);border-radius:3px;overflow:hidden;align-self:center}
 .nbs .fsm .gone{display:block;height:100%;background:repeating-linear-gradient(45deg,var(--nbs-red) 0 2px,transparent 2px 5px)}
-.nbs .fsm .got{color:var(--nbs-faint)}.nbs .fsm .key{color:var(--nbs-faint);font-size:12px}
+.nbs .fsm .got{color:var(--nbs-faint)}.nbs .fsm .strip .got{margin-left:6px}.nbs .fsm .key{color:var(--nbs-faint);font-size:12px}
 `;
 
 export function create(root, store) {

@@ -1,25 +1,17 @@
 // A small curve of how many requests ran in each step, from the beginning of the run to the cursor.
 
 import { h, say } from "../../parts/dom.js";
+import { to_element } from "../../parts/svg.js";
 
 const WIDTH = 160;
 const HEIGHT = 26;
 const MAX_POINTS = 300;
-const SVG = "http://www.w3.org/2000/svg";
 
 /** {element, show(samples, first, last)}; samples are those of a feed, first and last say which seqs count. */
 export function create_curve(doc) {
-  const svg = doc.createElementNS(SVG, "svg");
-  svg.setAttribute("width", WIDTH);
-  svg.setAttribute("height", HEIGHT + 2);
-  svg.setAttribute("role", "img");
-  const [base, area, line] = ["base", "area", "line"].map((name) => {
-    const path = doc.createElementNS(SVG, "path");
-    path.setAttribute("class", name);
-    svg.append(path);
-    return path;
-  });
-  base.setAttribute("d", `M0,${HEIGHT + 0.5}H${WIDTH}`);
+  const path = (name, d) => ["path", { class: name, d }];
+  const svg = to_element(doc, ["svg", { width: WIDTH, height: HEIGHT + 2, role: "img" }, path("base", `M0,${HEIGHT + 0.5}H${WIDTH}`), path("area"), path("line")]);
+  const [, area, line] = svg.children;
   const words = h(doc, "div");
   const element = h(doc, "div", { class: "curve" }, svg, words);
 

@@ -21,7 +21,7 @@ export const css = own_css + odds_css;
 
 const MAX_LANES = 128; // more only when the reader asks for them
 const MANY = 12; // above it, branches begin folded
-const FIRST = 900, TALL = 90, LOW = 31; // pixels: what is drawn at once, and a guess of the heights of lanes
+const FIRST = 680, TALL = 50, LOW = 28; // pixels: the height of the list, and what lanes take at least
 
 export function create(root, store) {
   return new StreamsView(root, store);
@@ -98,9 +98,9 @@ class StreamsView {
 
   _show() {
     const { view, settings, live } = this._store;
-    const pace = this._pace.catch_up(this._store.events);
-    pace.check(live);
     const mode = settings.streams_by ?? "kind";
+    const pace = mode === "kind" ? null : this._pace.catch_up(this._store.events);
+    pace?.check(live);
     this._begin_anew_if(view, mode, pace);
     const all = rows_of(view, this._store.source);
     const streams = all.filter((row) => row.is_head).map((row) => row.stream);
@@ -110,7 +110,7 @@ class StreamsView {
     const looks = new Set();
     this._show_rows(rows, view, pace, looks);
     this._bar.show({
-      mode, looks, words: census(streams), has_logprobs: pace.has_logprobs,
+      mode, looks, words: census(streams), has_logprobs: Boolean(pace?.has_logprobs),
       is_failed_only: Boolean(settings.streams_failed), is_all_folded: this._shown.length > 0 && this._shown.every((row) => row.is_folded),
     });
     this._left.hidden = !left.length;

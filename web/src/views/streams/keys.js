@@ -24,7 +24,7 @@ export function listen(list, rows, on) {
       ArrowLeft: () => (row.is_folded ? move(above(all, at)) : on.fold(row, true)),
       ArrowRight: () => (row.is_folded ? on.fold(row, false) : all[at + 1]?.row.depth > row.row.depth && move(at + 1)),
       Enter: () => on.focus(row),
-      " ": () => row.chips.toggle_folds(),
+      " ": () => row.chips?.toggle_folds(),
       Escape: () => on.leave(row),
       Delete: () => on.cancel(row),
       PageDown: () => row.page(1),

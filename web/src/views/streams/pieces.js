@@ -103,7 +103,7 @@ export class Pieces {
     const many = requests.length > 1 && part.kind === "gen";
     return (many ? requests : requests.slice(0, 1)).map((request, i) => {
       const all = this._runs(view, pace, request, 0, part.kind, part.under);
-      const { runs, note } = many ? { runs: all, note: "" } : told(all, part);
+      const { runs, note } = many ? { runs: all, note: "" } : told(all, part, this._mode);
       const of = many ? `${i + 1}/${requests.length}` : "";
       return piece(part.kind, part.name, at, { ...common, request: request.id, of, runs, note });
     });
@@ -137,15 +137,12 @@ export class Pieces {
   /** The tokens of a request from `first` on as runs. */
   _runs(view, pace, request, first, kind, under) {
     const plain = kind === "partial" ? "partial" : under ? "constrained" : "gen";
-    const value = (i) => this._value(pace, request.id, i);
-    const look = (i) => (this._mode === "kind" ? plain : this._mode === "latency" ? latency_look(value(i)) : logprob_look(value(i)));
-    const shown = (i) => (value(i) === null || this._mode === "logprob" ? value(i) : value(i) / 1e6);
+    if (this._mode === "kind") return runs_of(view, request, first, (i, is_forced) => (is_forced ? "jumped" : plain));
+    const is_latency = this._mode === "latency";
+    const value = (i) => (is_latency ? pace.latency_ns(request.id, i) : pace.logprob(request.id, i));
+    const look = (i) => (is_latency ? latency_look : logprob_look)(value(i));
+    const shown = (i) => (value(i) === null || !is_latency ? value(i) : value(i) / 1e6);
     return runs_of(view, request, first, (i, is_forced) => (is_forced ? "jumped" : look(i)), shown);
-  }
-
-  _value(pace, request, i) {
-    if (this._mode === "kind") return null;
-    return this._mode === "latency" ? pace.latency_ns(request, i) : pace.logprob(request, i);
   }
 }
 
@@ -160,12 +157,13 @@ function wrote(call, part) {
 }
 
 /** The runs of a text that was told at the end: a stop string is cut off, and a value may read otherwise. */
-function told(runs, part) {
+function told(runs, part, mode) {
   const text = text_of_runs(runs);
   if (text === part.text) return { runs, note: "" };
   if (text.startsWith(part.text)) return { runs: slices(runs, 0, part.text.length), note: "" };
   if (!text || text.includes("\ufffd") || text.includes(part.text)) {
-    return { runs: [run(part.kind === "gen" && part.under ? "constrained" : part.kind, part.text)], note: "" };
+    const look = mode !== "kind" ? "none" : part.kind === "gen" && part.under ? "constrained" : part.kind;
+    return { runs: [run(look, part.text)], note: "" };
   }
   return { runs, note: `value ${part.text}` };
 }

@@ -68,7 +68,7 @@ export class Row {
 
   /** Scroll the text by pages. */
   page(n) {
-    this._text.scrollTop += n * this._text.clientHeight * 0.9;
+    if (this.chips !== undefined) this._text.scrollTop += n * this._text.clientHeight * 0.9;
   }
 
   _make() {
@@ -78,33 +78,38 @@ export class Row {
     for (const name of ["sign", "label", "state", "figures", "tail", "hint"]) this[`_${name}`] = h(doc, name === "label" ? "b" : "span", { class: name });
     this._rails = h(doc, "span", { class: "rails", "aria-hidden": "true" });
     this._fold = button("toggle", "▾", () => on.toggle(this));
-    const follow = button("end", "↓ follow");
     this._cancel = button("cancel", "■ cancel", () => on.cancel(this.stream.id));
     this._hint.append("press ■ to stop");
-    const head = part("head", this._fold, this._sign, this._label, this._state, this._figures, this._tail, follow, this._cancel, this._hint);
-    this._share = create_share(doc, ["cached", "prefilled", "gen"], { class: "share", "aria-hidden": "true" });
-    this._text = h(doc, "div", { class: "text", tabindex: -1 });
+    const head = part("head", this._fold, this._sign, this._label, this._state, this._figures, this._tail, this._cancel, this._hint);
     this._error = part("error");
-    this._box = part("box", head, this._share.element, this._text, this._error);
+    this._box = part("box", head, this._error);
     this.element.append(this._rails, this._box);
-    this._end = new End(this._text, follow);
-    this.chips = new Chips(this._text, () => this._end.leave());
     this._box.addEventListener("click", (event) => this._clicked(event, on));
   }
 
+  /** What only a lane that is unfolded needs. */
+  _make_text() {
+    const { _doc: doc } = this;
+    const follow = h(doc, "button", { class: "end", tabindex: -1 }, "↓ follow");
+    this._tail.after(follow);
+    this._share = create_share(doc, ["cached", "prefilled", "gen"], { class: "share", "aria-hidden": "true" });
+    this._text = h(doc, "div", { class: "text", tabindex: -1 });
+    this._error.before(this._share.element, this._text);
+    this._end = new End(this._text, follow);
+    this.chips = new Chips(this._text, () => this._end.leave());
+  }
+
   _draw(row, how) {
-    const mine = this._pieces;
+    const figures = figures_of(row.stream);
     this._show_place(row);
-    this._show_head(row, how);
-    this._show_share(row, how);
-    this._text.hidden = how.is_folded || !mine.length;
-    const tail = tail_of(mine);
+    this._show_head(row, how, figures);
+    const tail = tail_of(this._pieces);
     if (how.is_folded) say(this._tail, tail);
-    else if (this.chips.update(mine)) this._end.grew(!this.stream.ended);
     this._tail.hidden = !how.is_folded;
-    if (how.is_folded) this._end.hide();
+    if (this.chips === undefined && !how.is_folded) this._make_text();
+    if (this.chips !== undefined) this._show_text(row, how);
     this._show_error(row, how);
-    this.element.setAttribute("aria-label", this._words(row, tail));
+    this.element.setAttribute("aria-label", this._words(row, figures, tail));
     this.mark(...this._marked);
   }
 
@@ -122,22 +127,29 @@ export class Row {
     return h(this._doc, "span", { class: names.filter(Boolean).join(" ") });
   }
 
-  _show_head({ stream, depth, is_head, after }, how) {
+  _show_head({ stream, depth, is_head, after }, how, figures) {
     const mark = state_mark(stream.state);
     this.element.dataset.state = mark.name;
     this.element.classList.toggle("goes-on", !is_head);
     say(this._fold, how.is_folded ? "▸" : "▾");
     this._fold.title = how.is_folded ? "Unfold (→)" : "Fold (←)";
-    say(this._sign, is_head ? mark.sign : "⤷");
+    say(this._sign, is_head ? mark.sign : "↳");
     say(this._label, name_of(stream));
     say(this._state, is_head ? mark.name : after_words(after));
-    say(this._figures, is_head ? figures_of(stream).join(" · ") : "");
+    say(this._figures, is_head ? figures.join(" · ") : "");
     const runs = is_head && !stream.ended && !how.replay;
     this._cancel.hidden = !runs || how.can_cancel === false;
     this._hint.hidden = !runs || how.can_cancel !== false || depth > 0; // once is enough
     this._cancel.disabled = how.can_cancel === null || how.is_cancelled;
     say(this._cancel, how.is_cancelled ? "cancelling…" : "■ cancel");
     this._cancel.setAttribute("aria-label", `cancel ${name_of(stream)}`);
+  }
+
+  _show_text(row, how) {
+    this._show_share(row, how);
+    this._text.hidden = how.is_folded || !this._pieces.length;
+    if (how.is_folded) this._end.hide();
+    else if (this.chips.update(this._pieces)) this._end.grew(!this.stream.ended);
   }
 
   /** Cached, prefilled and generated tokens as parts of a line; their numbers stand above it. */
@@ -155,8 +167,8 @@ export class Row {
     say(this._error, `✗ ${text}`);
   }
 
-  _words({ stream, is_head, after }, tail) {
-    const state = is_head ? [state_mark(stream.state).name, ...figures_of(stream)] : [after_words(after)];
+  _words({ stream, is_head, after }, figures, tail) {
+    const state = is_head ? [state_mark(stream.state).name, ...figures] : [after_words(after)];
     return [name_of(stream), ...state, shown(stream.error.slice(0, 200)), tail].filter(Boolean).join(", ");
   }
 

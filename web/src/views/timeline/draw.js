@@ -26,7 +26,7 @@ export function tops_of(rows, size) {
   return { tops, height: y + 4 };
 }
 
-/** The rows that can be seen between `top` and `top + height`; `marks` is {bar, lane, active}. */
+/** The rows that can be seen between `top` and `top + height`; `marks` is {bar, lane, users, active}. */
 export function draw_rows(context, paint, frame, rows, tops, size, top, height, marks) {
   draw_grid(context, paint, frame, height);
   rows.forEach((row, i) => {
@@ -99,9 +99,16 @@ export function draw_cursor(context, paint, frame, height) {
 
 /** A text cut to the room that there is. */
 export function draw_text(context, text, x, y, room) {
-  let cut = text;
-  while (cut && context.measureText(cut).width > room) cut = cut.length > 2 ? `${cut.slice(0, -2).trimEnd()}…`.replace(/……$/, "…") : "";
-  if (cut && cut !== "…") context.fillText(cut, x, y);
+  const fits = (words) => context.measureText(words).width <= room;
+  const cut = (n) => `${text.slice(0, n).trimEnd()}…`;
+  if (fits(text)) return context.fillText(text, x, y);
+  let [low, high] = [0, text.length]; // so many characters have room, and so many have not
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (fits(cut(middle))) low = middle;
+    else high = middle;
+  }
+  if (low) context.fillText(cut(low), x, y);
 }
 
 // ---------------------------------------------------------------------------------------------------- rows
@@ -155,7 +162,7 @@ function draw_bars(context, paint, frame, row, y, tall, marks) {
     const end = bar.end ?? frame.last;
     const [x0, x1] = [x_of(frame.window, frame.width, bar.starts[0]), x_of(frame.window, frame.width, end)];
     if (x1 < -2 || x0 > frame.width + 2) continue;
-    const is_marked = marks.bar === bar.id || marks.active === bar;
+    const is_marked = marks.bar === bar.id || marks.users.has(bar.id) || marks.active === bar;
     if (x1 - drawn < 0.75 && !is_marked) continue; // it would be within the pixels of those before
     drawn = draw_phases(context, paint, frame, bar, end, y, tall, drawn);
     if (tall >= 12) draw_name(context, paint, frame, row.lane, bar, x0, x1, y, tall);

@@ -8,6 +8,7 @@ import { create_tip } from "../../parts/tip.js";
 import { create_bar } from "./bar.js";
 import { css } from "./css.js";
 import { Follower, seq_at, time_at } from "../../parts/follow.js";
+import { Hits } from "../../parts/hits.js";
 import { leave } from "../../parts/leave.js";
 import { AREAS } from "./paint.js";
 import { begin_of, end_of, first_place, moved, place_of, row_of } from "./places.js";
@@ -36,6 +37,7 @@ class TimelineView {
     this._doc = root.ownerDocument;
     this._store = store;
     this._track = new Follower(() => new Track(store.engine));
+    this._hits = new Follower(() => new Hits(store.engine));
     this._window = new Window();
     this._place = null; // {lane, bar} that the keyboard is at
     this._hover_ns = null;
@@ -112,8 +114,14 @@ class TimelineView {
     if (is_empty || !this._stage.element.clientWidth) return;
     const frame = this._frame();
     const { request, stream } = this._store.focus;
-    const marks = { bar: request, lane: stream, active: this._has_keys ? (this._place?.bar ?? this._place?.lane) : null };
+    const marks = { bar: request, lane: stream, users: this._users(), active: this._has_keys ? (this._place?.bar ?? this._place?.lane) : null };
     this._stage.draw(frame, this._known.steps, marks, this._hover_ns ?? frame.cursor ?? this._known.last_ns);
+  }
+
+  /** The requests that used the node in focus. */
+  _users() {
+    const { focus: { node }, events, view } = this._store;
+    return new Set(node === null ? [] : this._hits.catch_up(events).of_node(node, view.seq).map((use) => use.request));
   }
 
   _frame() {

@@ -1,19 +1,15 @@
 // What pointer, keyboard and controls do to the tree view. Not here: drawing (index.js).
 
+import { say } from "../../parts/dom.js";
 import { listen } from "../../parts/hands.js";
 import { leave } from "../../parts/leave.js";
-import { shown_lines, text_of } from "../../parts/text.js";
+import { cut, shown_lines, text_of } from "../../parts/text.js";
+import { moved } from "./keys.js";
+import { save } from "./save.js";
 import { words_of } from "./signs.js";
 
 const TIP_TEXT = 400; // characters
 const LEAST_ZOOM = 0.75; // of a graph that nobody has zoomed
-const MOVES = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"];
-const KEYS = {
-  Enter: "enter", " ": "enter", Escape: "escape",
-  "/": "search", n: "next", p: "previous", N: "previous",
-  "+": "zoom_in", "=": "zoom_in", "-": "zoom_out", 0: "zoom_reset",
-  z: "only", c: "fold", ...Object.fromEntries(MOVES.map((key) => [key, key])),
-};
 
 /** See the module. `tree` is the view: its store, wish, model, picture, and parts of the page. */
 export class Acts {
@@ -24,15 +20,29 @@ export class Acts {
   listen() {
     const key_at = (event) => event.target.closest("[data-key]")?.getAttribute("data-key") ?? null;
     const { stage, tip } = this.tree;
-    listen(stage.element, KEYS, {
+    listen(stage.element, this._keys(), {
       point: (event) => this._point(event === null || event.buttons ? null : key_at(event)),
       press: (event) => this._open(key_at(event)),
-      pan: (dx, dy) => stage.pan(dx, dy),
+      pan: stage.pan,
       zoom: (factor, event) => this.zoom(factor, event.clientX),
-      act: (name) => this._act(name),
+      act: (run) => (tip.hide(), run()),
       focus: () => this._focus(),
-      blur: () => tip.hide(),
+      blur: tip.hide,
     });
+  }
+
+  /** What keys do, by KeyboardEvent.key. */
+  _keys() {
+    const { tree, tree: { wish } } = this;
+    const moves = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"];
+    const keys = {
+      ...Object.fromEntries(moves.map((key) => [key, () => this.to(moved(tree.picture.drawn, wish.active, key))])),
+      Enter: () => this._open(wish.active), Escape: () => this._back(), "/": () => tree.bar.focus_search(),
+      n: () => this.found(1), p: () => this.found(-1), "+": () => this.zoom(1.5), "-": () => this.zoom(1 / 1.5), 0: () => this.zoom(0),
+      z: () => this.only(wish.active === String(wish.from) ? 0 : (this._part(wish.active)?.item?.id ?? 0)),
+      c: () => this.toggle(Number(wish.active)),
+    };
+    return { ...keys, " ": keys.Enter, N: keys.p, "=": keys["+"] };
   }
 
   /** The keyboard is at this key: show it. */
@@ -49,30 +59,47 @@ export class Acts {
     const item = tree.model.items.get(id);
     if (item === undefined) return;
     tree.wish.let_in(item);
-    tree.wish.active = String(id);
     tree.store.set_focus({ node: id });
-    tree.draw();
-    tree.stage.reveal(String(id));
+    this.to(String(id));
+    tree.tip.hide(); // the panel tells more
+  }
+
+  /** Let the path of a request stand out; null for none. */
+  request(id) {
+    this.tree.store.set_focus({ request: id, stream: null });
+  }
+
+  /** Marks of the latest step, or of the whole run. */
+  marks() {
+    const { store } = this.tree;
+    store.set({ tree_step: !store.settings.tree_step });
+  }
+
+  leave() {
+    this.tree.stage.element.focus();
   }
 
   close() {
     this.tree.store.set_focus({ node: null });
-    this.tree.stage.element.focus();
+    this.leave();
   }
 
-  /** Fold or unfold what is below a node. */
-  toggle(id) {
-    const { wish, model, picture, store } = this.tree;
-    wish.toggle(model.items.get(id), picture.drawn);
-    if (model.items.has(store.focus.node) && store.focus.node !== id) store.set_focus({ node: null });
-    this.to(String(id));
-  }
-
+  /** Draw the subtree of a node alone, or all (0). */
   only(id) {
     const { tree } = this;
     tree.wish.only(id);
     tree.draw();
     if (tree.wish.active !== null) tree.stage.reveal(tree.wish.active);
+  }
+
+  /** Fold or unfold what is below a node. */
+  toggle(id) {
+    const { tree, tree: { store, model } } = this;
+    if (!model.items.has(id)) return; // the keyboard is at a fold
+    tree.wish.toggle(model.items.get(id), tree.picture.drawn);
+    this.to(String(id));
+    tree.tip.hide(); // it would hide what has changed
+    if (!tree.picture.places.has(String(store.focus.node))) store.set_focus({ node: null });
   }
 
   /** Zoom around x of the window, or around the node where the keyboard is, or the middle. */
@@ -96,54 +123,40 @@ export class Acts {
     tree.stage.center(tree.picture.root);
   }
 
-  look_for(text) {
-    const { tree } = this;
-    const query = text.trim() === "" ? "" : text;
-    if (query === tree.wish.query) return;
-    tree.wish.look_for(tree.store.view, tree.model, query);
+  async save(format) {
+    try {
+      await save(this.tree, format);
+    } catch (error) {
+      say(this.tree.note, `Not saved: ${error.message}`);
+    }
+  }
+
+  search(text) {
+    const { tree, tree: { wish } } = this;
+    const query = text.trim() && text;
+    if (query === wish.query) return;
+    wish.look_for(tree.store.view, tree.model, query);
     tree.draw();
   }
 
-  go_found(n) {
-    const id = this.tree.wish.next_found(n);
+  found(n) {
+    const { wish, model } = this.tree;
+    const id = wish.next_found(n);
     if (id === null) return;
-    this.tree.wish.let_in(this.tree.model.items.get(id));
+    wish.let_in(model.items.get(id));
     this.to(String(id));
   }
-
-  // ------------------------------------------------------------------------------------ pointer and keyboard
 
   _part(key) {
     return this.tree.picture.drawn.find((part) => part.key === key) ?? null;
   }
 
-  _act(name) {
-    const { wish, bar, tip, picture } = this.tree;
-    const item = this._part(wish.active)?.item ?? null;
-    const acts = {
-      enter: () => this._open(wish.active),
-      search: () => bar.focus_search(),
-      next: () => this.go_found(1),
-      previous: () => this.go_found(-1),
-      zoom_in: () => this.zoom(1.5),
-      zoom_out: () => this.zoom(1 / 1.5),
-      zoom_reset: () => this.zoom(0),
-      only: () => this.only(item === null || item.id === wish.from ? 0 : item.id),
-      fold: () => item !== null && this.toggle(item.id),
-      escape: () => this._back(),
-    };
-    if (MOVES.includes(name)) return wish.move(picture.drawn, name) && this.to(wish.active);
-    if (name !== "escape") tip.hide();
-    acts[name]();
-  }
-
   /** One step back: from a subtree, from what is in focus, from the view. */
   _back() {
-    const { tip, wish, store } = this.tree;
-    tip.hide();
+    const { wish, store, stage } = this.tree;
     if (wish.from !== 0) this.only(0);
     else if (Object.values(store.focus).some((id) => id !== null)) store.set_focus({ node: null, request: null, stream: null });
-    else leave(this.tree.stage.element);
+    else leave(stage.element);
   }
 
   _focus() {
@@ -163,9 +176,7 @@ export class Acts {
   }
 
   _point(key) {
-    if (key === this.tree.tip.key) return;
-    if (key === null) this.tree.tip.hide();
-    else this._show_tip(key);
+    if (key !== this.tree.tip.key) this._show_tip(key);
   }
 
   _show_tip(key) {
@@ -173,7 +184,6 @@ export class Acts {
     const part = this._part(key);
     if (part === null) return tip.hide();
     const label = part.item === null ? "Enter or a click unfolds." : shown_lines(text_of(store.view, part.item.node.tokens, TIP_TEXT + 1));
-    const short = label.length > TIP_TEXT ? `${label.slice(0, TIP_TEXT)}…` : label;
-    tip.show(key, words_of(marks, part), short, stage.seen_of(key), element.getBoundingClientRect());
+    tip.show(key, words_of(marks, part), cut(label, TIP_TEXT), stage.seen_of(key), element.getBoundingClientRect());
   }
 }

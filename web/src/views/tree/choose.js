@@ -23,18 +23,17 @@ const MARKED = 2e12, BEFORE = 1e12; // above any count of tokens
  *   calm    if the tree has more nodes than this, those with no mark in or below them are not drawn (null: they are)
  *   from    the item whose subtree is drawn
  *   must    items that have to be drawn
- *   opened  Map from an id to a Set of ids of children that have to be drawn, beyond the limit
- *   closed  Set of ids below which nothing is drawn
+ *   opened  Set of ids that have to be drawn, beyond the limit
+ *   closed  Set of ids below which nothing is drawn, whatever else is wanted
  *   before  Set of ids that were drawn last time
  * @returns {{drawn: Drawn[], kept: Set<number>}}
  */
-export function choose(model, { limit, calm = null, from = model.root, must = [], opened = new Map(), closed = new Set(), before = new Set() }) {
-  const { asked, n_opened } = asked_for(model, from, must, opened);
-  const kept = new Set(asked);
-  const is_small = from.n_nodes <= (calm === null ? limit : Math.min(calm, limit));
+export function choose(model, { limit, calm = null, from = model.root, must = [], opened = new Set(), closed = new Set(), before = new Set() }) {
+  const { kept, n_opened } = asked_for(model, from, must, opened, closed);
+  const is_small = from.n_nodes <= Math.min(calm ?? limit, limit);
   take(from, kept, {
     limit: is_small ? Infinity : limit + n_opened,
-    is_in: (item) => (is_small || calm === null || item.n_marked > 0) && !(closed.has(item.parent.id) && !asked.has(item.id)),
+    is_in: (item) => (is_small || calm === null || item.n_marked > 0) && !closed.has(item.parent.id),
     score: (item) => (item.n_marked ? MARKED : 0) + (before.has(item.id) ? BEFORE : 0) + item.n_tokens,
   });
   if (from.node !== null) kept.add(from.id);
@@ -46,24 +45,29 @@ export function fold_words(drawn) {
   return `+${n_of(drawn.n_nodes, "node")}, ${n_short(drawn.n_tokens)} token${drawn.n_tokens === 1 ? "" : "s"}`;
 }
 
-/** The ids of `must` and of what is opened, with all that is above them; and how many the latter are. */
-function asked_for(model, from, must, opened) {
-  const asked = new Set();
-  const add = (item) => {
-    for (let at = item; at !== null && at.node !== null && at !== from && !asked.has(at.id); at = at.parent) asked.add(at.id);
-  };
-  for (const [id, children] of opened) {
-    const item = id === 0 ? model.root : model.items.get(id);
-    if (item !== undefined && is_below(item, from)) item.children.filter((child) => children.has(child.id)).forEach(add);
-  }
-  const n_opened = asked.size;
-  for (const item of must) if (is_below(item, from)) add(item);
-  return { asked, n_opened };
+/** The key of a node, or of the fold that it is folded away in. */
+export function key_of(id, { items }, kept) {
+  let key = String(id);
+  for (let at = items.get(id); at?.node && !kept.has(at.id); at = at.parent) key = `f${at.parent.id}`;
+  return key;
 }
 
-function is_below(item, from) {
-  for (let at = item; at !== null; at = at.parent) if (at === from) return true;
-  return false;
+/** The ids of `must` and of what is opened, with all that is above them below `from`; and how many the latter are. */
+function asked_for(model, from, must, opened, closed) {
+  const kept = new Set();
+  const add = (item) => {
+    let path = [];
+    for (let at = item; at !== from; at = at.parent) {
+      if (at === null) return; // it is not below `from`
+      if (closed.has(at.id)) path = [];
+      path.push(at.id);
+    }
+    if (!closed.has(from.id)) for (const id of path) kept.add(id);
+  };
+  for (const id of opened) if (model.items.has(id)) add(model.items.get(id));
+  const n_opened = kept.size;
+  must.forEach(add);
+  return { kept, n_opened };
 }
 
 /** Keep items from the top down, those of the highest score first, while they and the folds fit in `limit`. */
@@ -99,29 +103,23 @@ function take(from, kept, { limit, is_in, score }) {
 
 function in_place(from, kept, closed) {
   const drawn = [];
-  const stack = from.node === null ? at(from, 0, kept, closed) : [one(from, 0)];
+  const stack = from.node === null ? below(from, 0, kept, closed) : [one(from, 0)];
   while (stack.length) {
     const next = stack.pop();
     drawn.push(next);
-    if (next.item !== null) stack.push(...at(next.item, next.depth + 1, kept, closed));
+    if (next.item !== null) stack.push(...below(next.item, next.depth + 1, kept, closed));
   }
   return drawn;
 }
 
 /** What is drawn right below an item, last first: what is folded, then the items. */
-function at(item, depth, kept, closed) {
-  const hidden = item.children.filter((child) => !kept.has(child.id));
-  if (hidden.length === 1 && hidden[0].n_nodes === 1 && !closed.has(item.id)) kept.add(hidden.pop().id); // takes no more room
-  const rows = item.children.filter((child) => kept.has(child.id)).map((child) => one(child, depth));
-  if (hidden.length) rows.push(fold(item, hidden, depth));
-  return rows.reverse();
-}
-
-function one(item, depth) {
-  return { key: String(item.id), item, parent: item.parent, depth, hidden: [], n_nodes: 1, n_tokens: item.node.tokens.length };
-}
-
-function fold(parent, hidden, depth) {
+function below(parent, depth, kept, closed) {
+  const hidden = parent.children.filter(({ id }) => !kept.has(id));
+  if (hidden.length === 1 && hidden[0].n_nodes === 1 && !closed.has(parent.id)) kept.add(hidden.pop().id); // takes no more room
+  const rows = parent.children.filter(({ id }) => kept.has(id)).map((child) => one(child, depth));
   const sum = (name) => hidden.reduce((n, item) => n + item[name], 0);
-  return { key: `f${parent.id}`, item: null, parent, depth, hidden, n_nodes: sum("n_nodes"), n_tokens: sum("n_tokens") };
+  const fold = { key: `f${parent.id}`, item: null, parent, depth, hidden, n_nodes: sum("n_nodes"), n_tokens: sum("n_tokens") };
+  return (hidden.length ? [...rows, fold] : rows).reverse();
 }
+
+const one = (item, depth) => ({ key: String(item.id), item, parent: item.parent, depth, n_nodes: 1, n_tokens: item.node.tokens.length });

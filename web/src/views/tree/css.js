@@ -1,7 +1,7 @@
 // How the tree looks. Colours are those of Okabe and Ito, mixed with the colour of the text so that they are darker on
 // light ground and lighter on dark. Not here: which class a node has (shapes.js).
 
-import { MAX_HEIGHT } from "../../parts/sheet.js";
+import { css as sheet, MAX_HEIGHT } from "../../parts/sheet.js";
 
 // What a saved picture needs too. Every colour has another cue: a sign, hatching, a dashed, double or thick line.
 export const PICTURE = `
@@ -23,16 +23,15 @@ export const PICTURE = `
 .node.selected .fill{stroke:var(--nbs-fg);stroke-width:3;stroke-dasharray:none}
 `;
 
-export const css = `
+export const css = `${sheet}
 .nbs .tree{container-type:inline-size;
-input[type=search]{width:160px}select{max-width:220px;text-overflow:ellipsis}
+input[type=search]{width:160px}select{width:200px;text-overflow:ellipsis}
 .stage{display:flex;gap:8px;align-items:stretch;flex-direction:column}
 .sheet .node{cursor:pointer}.sheet .node:hover .fill{stroke-width:2.5}
 .sheet:focus-visible .node.active .fill{stroke:var(--nbs-fg);stroke-width:3;stroke-dasharray:3 2}
-.empty{padding:18px}
 .detail{flex:0 0 auto;border:1px solid var(--nbs-line);border-radius:6px;padding:8px 10px;max-height:380px;overflow:auto;overflow-wrap:anywhere;background:var(--nbs-bg)}
 @container (min-width:860px){.stage{flex-direction:row}.detail{flex:0 0 300px;max-height:${MAX_HEIGHT}px}}
-.detail .head{display:flex;gap:6px;align-items:center}.grow{flex:1}
+.detail .head{display:flex;gap:6px;align-items:center}
 dl{display:grid;grid-template-columns:auto 1fr;gap:2px 10px;margin:6px 0}dt{color:var(--nbs-faint)}dd{margin:0;min-width:0}
 .detail ul{margin:0;padding:0;list-style:none;max-height:110px;overflow:auto}
 .detail li{display:flex;gap:6px}.detail .how{white-space:nowrap;color:var(--nbs-faint)}
@@ -40,7 +39,6 @@ dl{display:grid;grid-template-columns:auto 1fr;gap:2px 10px;margin:6px 0}dt{colo
 .chips{max-height:140px;overflow:auto;font:12px/1.7 var(--nbs-mono);unicode-bidi:isolate;direction:ltr}
 .chip{border:1px solid var(--nbs-line);border-radius:3px;padding:0 2px;margin:0 2px 0 0;white-space:pre-wrap}
 .legend svg{vertical-align:-4px}&.graph .areas{display:none}
-.crumbs{display:flex;flex-wrap:wrap;gap:4px;align-items:center;padding:2px 0}
 .tip .text{font:12px/1.4 var(--nbs-mono);margin-top:3px;unicode-bidi:isolate;direction:ltr}
 @media (prefers-reduced-motion:no-preference){.sheet .node.fresh{animation:nbs-tree-in .25s}}
 ${PICTURE}}

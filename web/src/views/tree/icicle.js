@@ -2,63 +2,56 @@
 // KV memory. Every node is at least `least` wide, so that a short answer after a long prompt can be seen and hit. Pure.
 // Not here: what is drawn (choose.js), how a box looks (shapes.js).
 
-/** @typedef {{x: number, y: number, w: number, h: number}} Box */
-
 /**
- * @param {import("./choose.js").Drawn[]} drawn each after its parent
+ * @param {object[]} drawn  of choose.js, each after its parent
  *   width  what there is in pixels;  row  the height of a leaf;  least  the least width of a node;  fold  the width of a fold
- * @returns {{boxes: Map<string, Box>, width: number, height: number, scale: number}} scale is pixels for each token
+ * @returns {{boxes: Map<string, {x, y, w, h}>, width: number, height: number, scale: number}} scale is pixels for each token
  */
 export function icicle(drawn, { width, row, least, fold }) {
-  const scale = scale_for(drawn, width, least, fold);
+  const wide_at = (scale) => ({ item, n_tokens }) => (item === null ? fold : Math.max(least, n_tokens * scale));
+  const scale = largest((scale) => right_of(drawn, wide_at(scale)) <= width, width);
+  const wide = wide_at(scale);
   const rows = rows_of(drawn);
   const boxes = new Map();
-  const ends = new Map(); // where the children of an item begin: x, and the row of the next one
-  let right = 0;
+  const ends = new Map(); // by an item's id, where what is below it begins: x, and the y of the next one
   for (const part of drawn) {
-    const above = ends.get(part.parent.id) ?? ends.set(part.parent.id, { x: 0, row: 0 }).get(part.parent.id);
-    const w = part.item === null ? fold : Math.max(least, part.n_tokens * scale);
-    const n_rows = rows.get(part.key);
-    boxes.set(part.key, { x: above.x, y: above.row * row, w, h: n_rows * row });
-    if (part.item !== null) ends.set(part.item.id, { x: above.x + w, row: above.row });
-    above.row += n_rows;
-    right = Math.max(right, above.x + w);
+    const above = ends.get(part.parent.id) ?? ends.set(part.parent.id, { x: 0, y: 0 }).get(part.parent.id);
+    const box = { ...above, w: wide(part), h: rows.get(part.key) * row };
+    boxes.set(part.key, box);
+    if (part.item !== null) ends.set(part.item.id, { x: box.x + box.w, y: box.y });
+    above.y += box.h;
   }
-  const n_rows = drawn.length ? ends.get(drawn[0].parent.id).row : 0;
-  return { boxes, width: right, height: n_rows * row, scale };
+  return { boxes, width: right_of(drawn, wide), height: ends.get(drawn[0]?.parent.id)?.y ?? 0, scale };
 }
 
 /** How many rows each takes: those of what is drawn below it. */
 function rows_of(drawn) {
-  const below = new Map(); // rows below an item's id
-  const rows = new Map();
-  for (let i = drawn.length - 1; i >= 0; i -= 1) {
-    const { key, item, parent } = drawn[i];
-    const n = item === null ? 1 : below.get(item.id) || 1;
-    rows.set(key, n);
+  const below = new Map(); // by an item's id
+  return new Map(drawn.toReversed().map(({ key, item, parent }) => {
+    const n = below.get(item?.id) ?? 1;
     below.set(parent.id, (below.get(parent.id) ?? 0) + n);
-  }
-  return rows;
+    return [key, n];
+  }));
 }
 
-/** The largest scale at which all of it fits in the width; as good as 0 where the least widths alone do not. */
-function scale_for(drawn, width, least, fold) {
-  let [low, high] = [0, width];
-  if (right_at(drawn, high, least, fold) <= width) return high;
+/** The largest value up to `most` that fits; as good as 0 where none does. */
+function largest(fits, most) {
+  if (fits(most)) return most;
+  let [low, high] = [0, most];
   for (let i = 0; i < 40; i += 1) {
-    const scale = (low + high) / 2;
-    if (right_at(drawn, scale, least, fold) <= width) low = scale;
-    else high = scale;
+    const middle = (low + high) / 2;
+    if (fits(middle)) low = middle;
+    else high = middle;
   }
   return low;
 }
 
-function right_at(drawn, scale, least, fold) {
+function right_of(drawn, wide) {
   const ends = new Map();
   let right = 0;
-  for (const { item, parent, n_tokens } of drawn) {
-    const end = (ends.get(parent.id) ?? 0) + (item === null ? fold : Math.max(least, n_tokens * scale));
-    if (item !== null) ends.set(item.id, end);
+  for (const part of drawn) {
+    const end = (ends.get(part.parent.id) ?? 0) + wide(part);
+    if (part.item !== null) ends.set(part.item.id, end);
     if (end > right) right = end;
   }
   return right;

@@ -1,54 +1,41 @@
 // Moving through what is drawn with keys, as an ARIA tree has it: left and right go to the parent and to the first
 // child, up and down along the siblings (and on to those of the parent at their ends). Pure.
-// Not here: unfolding (index.js): a fold is an item too, so every node can be reached.
+// Not here: unfolding (wish.js): a fold is an item too, so every node can be reached.
 
-/** The place of each part among its siblings: key -> {level, index, count, expanded, row}. */
-export function places(drawn) {
+/** The parts below each item, by its id, in their order. */
+export function families_of(drawn) {
   const families = new Map();
-  for (const part of drawn) families.set(part.parent.id, [...(families.get(part.parent.id) ?? []), part]);
-  const found = new Map();
-  drawn.forEach((part, row) => {
-    const family = families.get(part.parent.id);
-    found.set(part.key, { level: part.depth + 1, index: 0, count: family.length, expanded: expanded(part, families), row });
-  });
-  for (const family of families.values()) family.forEach((part, i) => (found.get(part.key).index = i + 1));
-  return found;
+  for (const part of drawn) (families.get(part.parent.id) ?? families.set(part.parent.id, []).get(part.parent.id)).push(part);
+  return families;
 }
 
-/** null: nothing is below it; false: all that is there is folded away. */
-function expanded(part, families) {
-  if (part.item === null) return false;
-  const family = families.get(part.item.id);
-  return family === undefined ? null : family.some((child) => child.item !== null);
+/** The place of each part among its siblings: key -> {level, index, count, expanded}; false where all below is folded away. */
+export function places(drawn) {
+  const families = families_of(drawn);
+  const expanded = (item) => item !== null && (families.get(item.id)?.some((child) => child.item !== null) ?? null); // null: nothing is below
+  const place = ({ key, depth, item }, i, family) => [key, { level: depth + 1, index: i + 1, count: family.length, expanded: expanded(item) }];
+  return new Map([...families.values()].flatMap((family) => family.map(place)));
 }
 
 /** The key that `name` (a KeyboardEvent's key) leads to from `key`, or null where the key is for something else. */
 export function moved(drawn, key, name) {
-  if (!drawn.length) return null;
   const at = drawn.findIndex((part) => part.key === key);
-  if (name === "Home" || (at < 0 && MOVES.has(name))) return drawn[0].key;
-  if (name === "End") return drawn[drawn.length - 1].key;
-  const move = MOVES.get(name);
-  return move === undefined ? null : drawn[move(drawn, at)].key;
+  const is_first = name === "Home" || (at < 0 && MOVES.has(name));
+  return drawn[is_first ? 0 : name === "End" ? drawn.length - 1 : (MOVES.get(name)?.(drawn, at) ?? -1)]?.key ?? null;
 }
 
+/** From `at` on, by steps of `way`, the first part that is no deeper: a sibling, or its parent or what comes after that. */
+const beside = (way) => (drawn, at) => {
+  let i = at + way;
+  while (drawn[i]?.depth > drawn[at].depth) i += way;
+  return drawn[i] === undefined ? at : i;
+};
+
 const parent_of = (drawn, at) => {
-  const i = drawn.findIndex((part) => part.item !== null && part.item === drawn[at].parent);
+  const i = drawn.findIndex(({ item }) => item !== null && item === drawn[at].parent);
   return i < 0 ? at : i;
 };
 
-/** The next part that is no deeper: the next sibling, or the one after the parent. */
-const after = (drawn, at) => {
-  for (let i = at + 1; i < drawn.length; i += 1) if (drawn[i].depth <= drawn[at].depth) return i;
-  return at;
-};
+const first_child = (drawn, at) => (drawn[at + 1]?.depth > drawn[at].depth ? at + 1 : at);
 
-/** The sibling before, or the parent. */
-const before = (drawn, at) => {
-  for (let i = at - 1; i >= 0; i -= 1) if (drawn[i].depth <= drawn[at].depth) return i;
-  return at;
-};
-
-const first_child = (drawn, at) => (at + 1 < drawn.length && drawn[at + 1].depth > drawn[at].depth ? at + 1 : at);
-
-const MOVES = new Map([["ArrowLeft", parent_of], ["ArrowRight", first_child], ["ArrowUp", before], ["ArrowDown", after]]);
+const MOVES = new Map([["ArrowLeft", parent_of], ["ArrowRight", first_child], ["ArrowUp", beside(-1)], ["ArrowDown", beside(1)]]);

@@ -1,25 +1,22 @@
 // What the signs mean, and the keys. Not here: the signs (signs.js).
 
 import { h } from "../../parts/dom.js";
-import { hatching } from "./shapes.js";
-import { LEGEND } from "./signs.js";
 import { to_element } from "../../parts/svg.js";
 import { SPECIAL } from "../../parts/text.js";
+import { hatching } from "./shapes.js";
 
-export const KEYS = "Arrows: parent, child, siblings. Home, End. Enter: select or unfold. /: search, n and p: next and previous match. "
-  + "+, -, 0: zoom. z: only this subtree. c: fold or unfold. Esc: back.";
+const LOOKS = [["new", "+", "new"], ["hit", "●×2", "hit by 2 requests"], ["gone", "✕", "evicted"], ["old", "", "locked"], ["fold", "", "folded"], ["named", "", "named below"]];
+const KEYS = "Arrows: parent, child, siblings. Home, End. Enter: select or unfold. /: search, n and p: next and previous match. "
+  + "+, -, 0: zoom. c: fold or unfold. z: only this subtree. Esc: back.";
 
 /** `head` comes before it. */
 export function create_legend(doc, prefix, ...head) {
-  const swatch = (look, inner = false) => to_element(doc, ["svg", { width: 22, height: 16, "aria-hidden": "true" },
-    ...(look === "gone" ? [hatching(`${prefix}l`)] : []),
-    ["g", { class: `node ${look}` },
-      ["rect", { class: "fill", x: 1, y: 1, width: 20, height: 14, rx: 3, style: look === "gone" ? `fill:url(#${prefix}lhatch)` : undefined }],
-      ...(inner ? [["rect", { class: "inner", x: 4, y: 4, width: 14, height: 8, rx: 3 }]] : [])]]);
-  const key = (picture, words, sign = null) => h(doc, "span", { class: "key" }, picture, sign ? h(doc, "b", {}, ` ${sign}`) : null, ` ${words}`);
-  return h(doc, "div", { class: "legend" }, ...head,
-    ...LEGEND.map(([look, sign, words]) => key(swatch(look), words, sign)),
-    key(swatch("old", true), "locked"), key(swatch("fold"), "folded"), key(swatch("named"), "named below"), h(doc, "span", {}, `${SPECIAL} special token`),
+  const own = `${prefix}l`;
+  const rect = (cls, inset, style) => ["rect", { class: cls, x: inset, y: inset, width: 22 - 2 * inset, height: 16 - 2 * inset, rx: 3, style }];
+  const extra = { old: ["", rect("inner", 4)], gone: [`fill:url(#${own}hatch)`, hatching(own)] };
+  const swatch = (look, [style, ...more] = extra[look] ?? [""]) => ["svg", { width: 22, height: 16, "aria-hidden": "true" }, ["g", { class: `node ${look}` }, rect("fill", 1, style), ...more]];
+  const key = ([look, sign, words]) => h(doc, "span", { class: "key" }, to_element(doc, swatch(look)), h(doc, "b", {}, sign && ` ${sign}`), ` ${words}`);
+  return h(doc, "div", { class: "legend" }, ...head, ...LOOKS.map(key), h(doc, "span", {}, `${SPECIAL} special token`),
     h(doc, "span", { class: "areas" }, "width: tokens, height: leaves"),
     h(doc, "details", {}, h(doc, "summary", {}, "Keys"), h(doc, "span", { id: `${prefix}keys` }, KEYS)));
 }

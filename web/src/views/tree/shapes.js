@@ -6,7 +6,7 @@ import { label_of, mark_of, spoken } from "./signs.js";
 import { highlighted } from "../../parts/highlight.js";
 import { fit, width_of, wrap } from "../../parts/text.js";
 
-export const LINE = 14; // pixels from line to line
+const LINE = 14; // pixels from line to line
 export const RADIUS = 15;
 const PAD = 6;
 const COLUMNS = 18, ROWS = 2; // the most of a text on an edge
@@ -15,126 +15,108 @@ const NARROW = 7, TALL = 70; // letters and pixels: where a text is turned
 /**
  * What pictures are made with.
  * @typedef {object} Scene
- * @property {object} view  @property {object} marks  @property {number} char  the width of a character in pixels
- * @property {string} prefix  of the ids of elements
- * @property {string|null} selected  @property {string|null} active  keys
- * @property {Set<number>} path  ids of the request that stands out; empty: none does
- * @property {Set<number>} found  @property {number|null} found_at  what the search has found, and where it stands
- * @property {string} query
- * @property {Set<number>} named  ids in the sentence below
- * @property {Map<string, number>} n_found  in folds, by key
- * @property {Map<string, object>} places  in the tree: {level, index, count, expanded}
+ *   view, marks, query;  char  the width of a letter in pixels;  prefix  of the ids of elements
+ *   selected, active, found_at  keys, the last of where the search stands;  places  those of keys.js
+ *   path, named, found  Maps from a key to how many nodes stand out, are in the sentence below, are what the search has
+ *     found: more than one in a fold, which looks like what is in it
  */
 
 /** One box of the icicle. It is drawn at the origin and moved, so that one that only moves is not drawn again. */
 export function box(scene, part, { x, y, w, h }) {
-  const mark = part.item === null ? null : signed(scene, part.item);
+  const { item } = part;
+  const mark = signed(scene, part);
   const [wide, high] = [Math.max(w - 2, 1), h - 2];
-  const rect = (inset, cls) => {
-    if (wide <= 2 * inset || high <= 2 * inset) return ["path", { d: "M0 0" }];
-    const style = cls === "fill" ? hatched(scene, mark) : undefined;
-    return ["rect", { class: cls, x: inset, y: inset, width: r1(wide - 2 * inset), height: r1(high - 2 * inset), rx: 3, style }];
-  };
-  const children = [rect(0, "paper"), rect(0, "fill")];
-  if (part.item !== null && part.item.node.locks > 0) children.push(rect(3, "inner"));
-  if (mark !== null && mark.look !== "old") children.push(["rect", { class: "stripe", width: Math.min(4, wide), height: r1(high) }]);
-  children.push(...(part.item === null ? fold_text(scene, part, w) : box_text(scene, part, mark, w, h)));
-  return group(scene, part, mark, children, `translate(${r1(x + 0.5)} ${r1(y + 1)})`);
+  const size = (inset) => ({ x: inset, y: inset, width: r1(Math.max(wide - 2 * inset, 0)), height: r1(Math.max(high - 2 * inset, 0)), rx: 3 });
+  const stripe = "new hit gone".includes(mark.look) ? [["rect", { class: "stripe", width: Math.min(4, wide), height: r1(high) }]] : [];
+  const lines = item === null ? fold_text(scene, part, w) : box_text(scene, item, mark.sign, w, h);
+  return group(scene, part, mark, [...layers(scene, item, mark, "rect", size(0), size(3)), ...stripe, ...lines], x + 0.5, y + 1);
 }
 
-function box_text(scene, part, mark, w, h) {
-  const room = Math.floor((w - 2 * PAD - 2) / scene.char);
-  if (room < NARROW && h >= TALL) return turned(scene, part, mark, w, h);
-  const sign = room >= width_of(mark.sign) ? mark.sign : mark.sign.slice(0, 1);
+/** Paper, colour, and a second line of what is locked. */
+function layers(scene, item, { look }, tag, size, inner) {
+  const style = look === "gone" ? `fill:url(#${scene.prefix}hatch)` : undefined;
+  const ring = item?.node.locks > 0 ? [[tag, { class: "inner", ...inner }]] : [];
+  return [[tag, { class: "paper", ...size }], [tag, { class: "fill", ...size, style }], ...ring];
+}
+
+function box_text(scene, item, whole, w, h) {
+  let room = Math.floor((w - 2 * PAD - 2) / scene.char);
+  const is_turned = room < NARROW && h >= TALL; // in a narrow and tall box the text runs down
+  if (is_turned) room = Math.floor((h - 2 * PAD - 4) / scene.char);
+  const sign = room >= width_of(whole) ? whole : whole.slice(0, 1);
   const taken = sign ? width_of(sign) + 1 : 0;
-  const n_lines = Math.max(1, Math.min(12, Math.floor((h - 12) / LINE)));
-  const label = label_of(scene.view, part.item, room * n_lines + 8);
-  const lines = room - taken >= 2 ? wrap(label, room, n_lines, taken) : [];
-  return texts(scene, sign, lines, PAD + 1, h < 2 * LINE + 12 ? h / 2 + 3 : LINE + 3);
-}
-
-/** The mark of an item; one that is named has its id before the sign. */
-function signed(scene, item) {
-  const mark = mark_of(scene.marks, item);
-  return scene.named.has(item.id) ? { ...mark, sign: `#${item.id} ${mark.sign}`.trimEnd() } : mark;
-}
-
-/** In a narrow and tall box the text runs down. */
-function turned(scene, part, mark, w, h) {
-  const room = Math.floor((h - 2 * PAD - 4) / scene.char);
-  const taken = mark.sign ? width_of(mark.sign) + 1 : 0;
-  const lines = wrap(label_of(scene.view, part.item, room + 8), room, 1, taken);
+  const n_lines = is_turned ? 1 : Math.max(1, Math.min(12, Math.floor((h - 12) / LINE)));
+  const lines = room - taken >= 2 ? wrap(label_of(scene.view, item, room * n_lines + 8), room, n_lines, taken) : [];
+  if (!is_turned) return texts(scene, sign, lines, PAD + 1, h < 2 * LINE + 12 ? h / 2 + 3 : LINE + 3);
   const middle = [r1(w / 2 - 5), PAD + 1];
-  return [["g", { class: "turned", transform: `rotate(90 ${middle.join(" ")})` }, ...texts(scene, mark.sign, lines, ...middle)]];
+  return [["g", { class: "turned", transform: `rotate(90 ${middle.join(" ")})` }, ...texts(scene, sign, lines, ...middle)]];
+}
+
+/** The mark of an item, or of a fold; an item that is named has its id before the sign. */
+function signed(scene, { key, item }) {
+  if (item === null) return { look: "fold", sign: "" };
+  const mark = mark_of(scene.marks, item);
+  return scene.named.has(key) ? { ...mark, sign: `#${item.id} ${mark.sign}`.trimEnd() } : mark;
 }
 
 function fold_text(scene, part, w) {
-  const n = scene.n_found.get(part.key) ?? 0;
-  const words = fold_words(part) + (n ? ` · ${n} found` : "");
   const room = Math.floor((w - PAD - 4) / scene.char);
-  const short = words.length <= room ? words : `+${part.n_nodes}${n ? ` ⌕${n}` : ""}`;
-  return [["text", { x: PAD, y: 16 }, fit(short, Math.max(room, 2))]];
+  const words = folded(scene, part);
+  return [["text", { x: PAD, y: 16 }, fit(words.length <= room ? words : folded(scene, part, `+${part.n_nodes}`), Math.max(room, 2))]];
+}
+
+/** What is folded away, and how much of it the search has found. */
+function folded({ found }, part, words = fold_words(part)) {
+  return words + (found.has(part.key) ? `, ${found.get(part.key)} found` : "");
 }
 
 /** The sign, bold, and the lines of a text; what was searched for is underlined. */
-function texts(scene, sign, lines, x, y, anchor = undefined) {
-  const made = [];
-  const n = Math.max(lines.length, sign ? 1 : 0);
-  for (let i = 0; i < n; i += 1) {
-    const spans = i === 0 && sign ? [["tspan", { class: "sign" }, sign], ...(lines.length ? [" "] : [])] : [];
-    made.push(["text", { x: r1(x), y: r1(y + i * LINE), "text-anchor": anchor }, ...spans, ...highlighted(lines[i] ?? "", scene.query)]);
-  }
-  return made;
+function texts(scene, sign, lines, x, y) {
+  const first = sign ? [["tspan", { class: "sign" }, sign], ...(lines.length ? [" "] : [])] : [];
+  const rows = lines.length ? lines : sign ? [""] : [];
+  return rows.map((line, i) => ["text", { x: r1(x), y: r1(y + i * LINE) }, ...(i ? [] : first), ...highlighted(line, scene.query)]);
 }
 
 /** The lines on the edge to a part, and the room they take. */
 export function edge_text(scene, part) {
-  const label = part.item === null ? "" : label_of(scene.view, part.item, COLUMNS * ROWS + 8);
-  const lines = part.item === null ? [] : wrap(label, COLUMNS, ROWS);
-  const w = part.item === null ? fold_words(part).length * scene.char + 12 : Math.max(...lines.map(width_of), 2) * scene.char + 6;
-  return { w, h: lines.length * LINE + 4, lines };
+  const { item } = part;
+  if (item === null) return { w: folded(scene, part).length * scene.char + 12, h: 4, lines: [] };
+  const lines = wrap(label_of(scene.view, item, COLUMNS * ROWS + 8), COLUMNS, ROWS);
+  return { w: Math.max(...lines.map(width_of), 2) * scene.char + 6, h: lines.length * LINE + 4, lines };
 }
 
 /** A circle and the edge to it; the middle of the circle is the origin. */
-export function circle(scene, part, spot) {
-  const [x0, y0, left] = [spot.x0 - spot.x, spot.y0 - spot.y, spot.left - spot.x];
-  const at = `translate(${r1(spot.x)} ${r1(spot.y)})`;
-  const edge = (to) => ["path", { class: "edge", d: `M${r1(x0)} ${r1(y0)}C${r1(x0 + 14)} ${r1(y0)} ${r1(left - 14)} 0 ${r1(left)} 0H${r1(to)}` }];
-  if (part.item === null) {
-    const rect = (cls) => ["rect", { class: cls, x: r1(left), y: -11, width: r1(spot.w), height: 22, rx: 8 }];
-    return group(scene, part, null, [edge(left), rect("paper"), rect("fill"), ["text", { x: r1(left + 6), y: 4 }, fold_words(part)]], at);
-  }
-  const mark = mark_of(scene.marks, part.item);
-  const ring = (cls, r) => ["circle", { class: cls, r, style: cls === "fill" ? hatched(scene, mark) : undefined }];
-  const rings = [ring("paper", RADIUS), ring("fill", RADIUS), ...(part.item.node.locks > 0 ? [ring("inner", RADIUS - 3)] : [])];
-  const words = scene.named.has(part.item.id) ? `#${part.item.id}` : String(part.n_tokens);
-  const count = ["text", { y: mark.sign ? 10 : 4, "text-anchor": "middle", class: "small" }, fit(words, 5)];
-  const sign = mark.sign ? [["text", { y: -1, "text-anchor": "middle", class: "sign small" }, mark.sign]] : [];
-  const lines = texts(scene, "", spot.lines, left + 2, -6 - (spot.lines.length - 1) * LINE);
-  return group(scene, part, mark, [edge(-RADIUS), ...rings, ...sign, count, ...lines], at);
+export function circle(scene, part, { x, y, w, lines, ...spot }) {
+  const { item } = part;
+  const [x0, y0, left] = [r1(spot.x0 - x), r1(spot.y0 - y), r1(spot.left - x)];
+  const mark = item === null ? signed(scene, part) : mark_of(scene.marks, item);
+  const edge = ["path", { class: "edge", d: `M${x0} ${y0}C${r1(x0 + 14)} ${y0} ${r1(left - 14)} 0 ${left} 0H${item === null ? left : -RADIUS}` }];
+  const rest = item === null
+    ? [...layers(scene, null, mark, "rect", { x: left, y: -11, width: r1(w), height: 22, rx: 8 }), ["text", { x: r1(left + 6), y: 4 }, folded(scene, part)]]
+    : [...layers(scene, item, mark, "circle", { r: RADIUS }, { r: RADIUS - 3 }), ...(mark.sign ? [centred(mark.sign, 0, -1, "sign small")] : []),
+      centred(fit(scene.named.has(part.key) ? `#${item.id}` : String(part.n_tokens), 5), 0, mark.sign ? 10 : 4),
+      ...texts(scene, "", lines, left + 2, -6 - (lines.length - 1) * LINE)];
+  return group(scene, part, mark, [edge, ...rest], x, y);
 }
 
 /** The circle of the root. */
 export function root_circle({ x, y }) {
-  return ["g", { class: "node old", "aria-hidden": "true" }, ["circle", { class: "fill", cx: r1(x), cy: r1(y), r: RADIUS }],
-    ["text", { x: r1(x), y: r1(y + 4), "text-anchor": "middle", class: "small" }, "root"]];
+  return ["g", { class: "node old", "aria-hidden": "true" }, ["circle", { class: "fill", cx: r1(x), cy: r1(y), r: RADIUS }], centred("root", x, y + 4)];
 }
 
-function group(scene, part, mark, children, transform) {
-  const id = part.item === null ? null : part.item.id;
-  const is_found = part.item === null ? scene.n_found.has(part.key) : scene.found.has(id);
-  const classes = ["node", mark === null ? "fold" : mark.look];
-  if (part.key === scene.selected) classes.push("selected");
-  if (part.key === scene.active) classes.push("active");
-  if (scene.named.has(id)) classes.push("named");
-  if (is_found) classes.push(id !== null && id === scene.found_at ? "found here" : "found");
-  if (scene.path.size) classes.push(scene.path.has(id) ? "on" : "off");
-  const { level, index, count, expanded } = scene.places.get(part.key);
+const centred = (text, x, y, look = "small") => ["text", { x: r1(x), y: r1(y), "text-anchor": "middle", class: look }, text];
+
+function group({ view, marks, prefix, selected, active, named, found, found_at, path, places }, part, { look }, children, x, y) {
+  const { key } = part;
+  const classes = {
+    [look]: true, selected: key === selected, active: key === active, named: named.has(key), found: found.has(key), here: key === found_at,
+    on: path.has(key), off: path.size && !path.has(key),
+  };
+  const { level, index, count, expanded } = places.get(key);
   return ["g", {
-    class: classes.join(" "), transform, "data-key": part.key, id: scene.prefix + part.key, role: "treeitem",
-    "aria-level": level, "aria-posinset": index, "aria-setsize": count,
-    "aria-expanded": expanded === null ? undefined : String(expanded),
-    "aria-selected": String(part.key === scene.selected), "aria-label": spoken(scene.view, scene.marks, part),
+    class: ["node", ...Object.keys(classes).filter((name) => classes[name])].join(" "), transform: `translate(${r1(x)} ${r1(y)})`,
+    "data-key": key, id: prefix + key, role: "treeitem", "aria-level": level, "aria-posinset": index, "aria-setsize": count,
+    "aria-expanded": expanded ?? undefined, "aria-selected": key === selected, "aria-label": spoken(view, marks, part),
   }, ...children];
 }
 
@@ -143,7 +125,5 @@ export function hatching(prefix) {
   const lines = ["path", { class: "hatch", d: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5" }];
   return ["defs", {}, ["pattern", { id: `${prefix}hatch`, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, lines]];
 }
-
-const hatched = (scene, mark) => (mark !== null && mark.look === "gone" ? `fill:url(#${scene.prefix}hatch)` : undefined);
 
 const r1 = (number) => Math.round(number * 10) / 10;

@@ -2,19 +2,14 @@
 // The signs are those of nbsglang/viz/paint.py. Not here: the colours (css.js).
 
 import { fold_words } from "./choose.js";
-import { brief, n_of, shown, text_of } from "../../parts/text.js";
-
-export const LEGEND = [["new", "+", "new"], ["hit", "●×2", "hit by 2 requests"], ["gone", "✕", "evicted"]];
+import { brief, cut, n_of, shown, text_of } from "../../parts/text.js";
 
 /** {look, sign, word} of an item; the sign of a hit has the number of requests, and + where the node is new as well. */
 export function mark_of(marks, item) {
   if (item.ghost) return { look: "gone", sign: "✕", word: "evicted" };
   const is_new = marks.new.has(item.id);
   const n = marks.hits.get(item.id) ?? 0;
-  if (n > 0) {
-    const sign = n > 1 ? `●×${n}` : "●";
-    return { look: "hit", sign: is_new ? `${sign}+` : sign, word: `hit ${n_of(n, "time")}${is_new ? ", new" : ""}` };
-  }
+  if (n > 0) return { look: "hit", sign: `●${n > 1 ? `×${n}` : ""}${is_new ? "+" : ""}`, word: `hit ${n_of(n, "time")}${is_new ? ", new" : ""}` };
   return is_new ? { look: "new", sign: "+", word: "new" } : { look: "old", sign: "", word: "" };
 }
 
@@ -36,6 +31,5 @@ export function words_of(marks, part) {
 export function spoken(view, marks, part) {
   const words = words_of(marks, part);
   if (part.item === null) return `${words}; Enter unfolds`;
-  const text = label_of(view, part.item, 80);
-  return `${words}: '${text.length > 80 ? text.slice(0, 80) + "…" : text}'`;
+  return `${words}: '${cut(label_of(view, part.item, 80), 80)}'`;
 }

@@ -2,7 +2,6 @@
 // searched for, how far it is zoomed in. Plain values and what changes them; no page.
 // Not here: what is drawn for it (picture.js).
 
-import { moved } from "./keys.js";
 import { path_of } from "./model.js";
 import { Search } from "./search.js";
 
@@ -12,7 +11,7 @@ const MIN_ZOOM = { icicle: 1, graph: 0.3 }, MAX_ZOOM = { icicle: 60, graph: 4 };
 export class Wish {
   from = 0; // the id of the node whose subtree is drawn; 0: all
   zoom = 1;
-  opened = new Map();
+  opened = new Set(); // ids
   closed = new Set();
   before = new Set();
   active = null; // a key
@@ -24,8 +23,7 @@ export class Wish {
   /** The tree has changed: let go of what is no more. */
   follow(view, model) {
     if (this.from !== 0 && !model.items.has(this.from)) this.from = 0;
-    for (const id of this.opened.keys()) if (id !== 0 && !model.items.has(id)) this.opened.delete(id);
-    for (const id of this.closed) if (!model.items.has(id)) this.closed.delete(id);
+    for (const ids of [this.opened, this.closed]) for (const id of ids) if (!model.items.has(id)) ids.delete(id);
     if (this.query) this.look_for(view, model, this.query);
   }
 
@@ -35,45 +33,33 @@ export class Wish {
     if (this.active !== null && !places.has(this.active)) this.active = nearest(this.active, places, model);
   }
 
-  /** A key of the keyboard; returns whether it is one that moves. */
-  move(drawn, name) {
-    const key = moved(drawn, this.active, name);
-    if (key !== null) this.active = key;
-    return key !== null;
-  }
-
   /** Draw more of what a fold hides; the keyboard goes to the first of it. */
   unfold({ parent, hidden }) {
     this.closed.delete(parent.id);
-    const more = hidden.slice(0, MORE).map((item) => item.id);
-    this.opened.set(parent.id, new Set([...(this.opened.get(parent.id) ?? []), ...more]));
+    for (const { id } of hidden.slice(0, MORE)) this.opened.add(id);
     this.active = String(hidden[0].id);
   }
 
-  /** Fold what is below an item, or unfold it where nothing of it is drawn. */
+  /** Fold all that is below an item, or unfold it where that is done; the keyboard goes to the item. */
   toggle(item, drawn) {
-    if (!item.children.length) return;
-    const fold = drawn.find((part) => part.item === null && part.parent === item);
-    if (fold !== undefined && fold.hidden.length === item.children.length) {
-      this.unfold(fold);
-    } else {
-      this.opened.delete(item.id);
-      this.closed.add(item.id);
-    }
+    const fold = drawn.find(({ key }) => key === `f${item.id}`);
+    if (fold?.hidden.length === item.children.length) this.unfold(fold);
+    else if (item.children.length) this.closed.add(item.id);
     this.active = String(item.id);
   }
 
   /** Draw the subtree of a node alone, or all (0). */
   only(id) {
     this.from = id;
+    this.closed.delete(id);
     this.zoom = 1;
-    if (id !== 0) this.closed.delete(id);
   }
 
   /** Make sure that an item can be drawn: it is below `from`, and nothing above it is folded by hand. */
   let_in(item) {
-    if (this.from !== 0 && !path_of(item).some((at) => at.id === this.from)) this.only(0);
-    for (const at of path_of(item).slice(0, -1)) this.closed.delete(at.id);
+    const path = path_of(item);
+    if (this.from !== 0 && !path.some((at) => at.id === this.from)) this.only(0);
+    for (const { id } of path.slice(0, -1)) this.closed.delete(id);
   }
 
   /** Search; where the match that is looked at is still one, it stays so. */
@@ -104,7 +90,7 @@ function nearest(key, places, model) {
   const id = Number(key.replace("f", ""));
   for (let at = id === 0 ? model.root : model.items.get(id) ?? null; at !== null; at = at.parent) {
     if (places.has(String(at.id))) return String(at.id);
-    if (at.parent !== null && places.has(`f${at.parent.id}`) && !places.has(String(at.id))) return `f${at.parent.id}`;
+    if (at.parent !== null && places.has(`f${at.parent.id}`)) return `f${at.parent.id}`;
   }
   return null;
 }

@@ -1,9 +1,12 @@
-// The time slider: the events of the store as a range, with play, steps, jumps, and a sentence about where it stands.
-// Not here: folding again at the cursor (the store), what the sentence is (../../explain.js).
+// The time bar, which moves all views: the events of the store as a range, with play, steps, jumps, and a sentence about
+// where it stands.
+//
+// Not here: folding again at the cursor (../../store.js), what the sentence is (../../explain.js).
 
-import { n_until } from "../events.js";
-import { is_cacheless } from "./cacheless.js";
-import { buttons, h, press, say, toolbar } from "./dom.js";
+import { n_until } from "../../events.js";
+import { explain } from "../../explain.js";
+import { is_cacheless } from "../../parts/cacheless.js";
+import { buttons, h, press, say, toolbar } from "../../parts/dom.js";
 
 const SPEEDS = [1, 4, 16]; // times that of life
 const JUMPS = [["split", "NodeSplit"], ["eviction", "NodeEvicted"], ["hit", "NodeTouched"]];
@@ -13,8 +16,14 @@ const NOW = {
   true: "The end of the log. Move the slider or press play to see how it came to be.",
 };
 
-/** `explain(event, view)` gives one sentence. */
-export function create_slider(doc, store, explain) {
+export const css = `
+.nbs .time input[type=range]{flex:1 1 180px;min-width:120px;accent-color:var(--nbs-fg);margin:0}
+.nbs .sentence{flex:1 0 100%;min-height:1.45em;overflow-wrap:anywhere;font-size:12.5px}
+.nbs .time.past .sentence{font-weight:600}
+`;
+
+export function create(root, store) {
+  const doc = root.ownerDocument;
   const button = buttons(doc);
   const back = button("◂", "Step back", () => stop_at(() => store.step(-1)));
   const play = button("▶\uFE0E", "Play", () => (store.playing ? store.pause() : store.play()));
@@ -28,6 +37,7 @@ export function create_slider(doc, store, explain) {
   const place = h(doc, "span", { class: "count" });
   const tools = toolbar(doc, "Time", back, play, on, speed, ...jumps, live);
   const element = h(doc, "div", { class: "time" }, tools, range, place, sentence);
+  root.append(element);
   let wanted = null; // where the range was moved to since the last frame
   let note = "";
 
@@ -85,7 +95,8 @@ export function create_slider(doc, store, explain) {
     tools.settle();
   }
 
-  return { element, show };
+  show();
+  return { update: show, destroy: () => element.remove() };
 }
 
 /** The next event of a kind after the store's cursor, or the one before it; after the end comes the first again. */
