@@ -56,7 +56,8 @@ class Commit:
         """
         rows = [(request, token) for request, token in zip(requests, sampled, strict=True) if not request.t_finished]
         now = time.perf_counter()
-        self._log.drawn([row for row in rows if not row[0].n_draft])
+        drafting = {request.id for request, _ in rows if request.n_draft}
+        self._log.drawn([row for row in rows if row[0].id not in drafting])
         for request, token in rows:
             request.n_pending -= 1
             if request.t_finished or request.n_stale:
@@ -64,6 +65,8 @@ class Commit:
                 continue
             if request.t_first is None:
                 request.t_first = now
+            if request.id in drafting and not request.n_draft:  # the row after drafts that were all right
+                self._log.drawn([(request, token)])
             try:
                 output = self._take(request, token)
             except Exception as error:  # a stop pattern past its budget, say: the neighbours are not to blame

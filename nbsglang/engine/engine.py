@@ -56,13 +56,13 @@ class Engine:
     `kv_memory` of the free memory (0.85 on CUDA; on a CPU a quarter, at most 2 GiB). At most `max_batch`
     requests run at once, and a step computes at most `chunk_tokens` prompt tokens (on a CPU as many
     as take about 0.8 s). `policy` orders the queue: "prefix" (longest cached prefix first, with
-    ageing; by steps and arrival where all has room), "fcfs", "random" or "dfs_weight"; `caching=False` switches the
-    radix cache off, for comparison. `verify` compares logits with those of transformers once. `fuse` lets a model of
-    the common shape run on merged weights and fused kernels on CUDA, `graphs` captures its decode steps. `jump` says
-    what happens to text that a constraint forces: "canonical" takes it at once, spelled as the tokenizer spells it;
-    "exact" has the model check that spelling in one pass, so that texts are those of "off", which asks the model for
-    each token. `seed` makes unseeded sampling repeatable. `log` receives the events, as those of `source`, which is
-    unique.
+    ageing; by steps and arrival where nothing has to be evicted), "fcfs", "random" or "dfs_weight"; `caching=False`
+    switches the radix cache off, for comparison, and takes requests as they come. `verify` compares logits with those
+    of transformers once. `fuse` lets a model of the common shape run on merged weights and fused kernels on CUDA,
+    `graphs` captures its decode steps. `jump` says what happens to text that a constraint forces: "canonical" takes it
+    at once, spelled as the tokenizer spells it; "exact" has the model check that spelling in one pass, so that texts
+    are those of "off", which asks the model for each token. `seed` makes unseeded sampling repeatable. `log` receives
+    the events, as those of `source`, which is unique.
 
     Raises ModelNotFound, ModelRefused, DownloadError or UsageError.
     """

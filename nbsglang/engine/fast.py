@@ -110,10 +110,12 @@ class FastPath:
     @property
     def has_chores(self) -> bool:
         """Whether sizes of steps are left to warm or to capture; none before the first step, which brings the pool."""
-        return self._pool is not None and (bool(self._cold) or self._missing is not None)
+        return self._pool is not None and self.holds and (bool(self._cold) or self._missing is not None)
 
     def do_chore(self) -> None:
         """Warm the largest size of steps that is left, then capture the smallest."""
+        if not self.holds:  # the module was changed meanwhile; the next work finds out what became of it
+            return
         if self._cold and self._pool is not None:
             self._warm(self._cold.pop(0), self._pool)
         elif self._missing is not None:
@@ -131,7 +133,7 @@ class FastPath:
         nothing = torch.zeros(n, dtype=torch.int64, device=pool.k[0].device)
         try:
             self._model.forward(nothing, nothing, nothing, pool, self._no_attention)
-        except torch.OutOfMemoryError:  # a step of this size would say so to its requests
+        except RuntimeError:  # out of memory, or a module that was moved; steps will say so to their requests
             self._cold.clear()
 
     def _no_attention(self, query: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor) -> torch.Tensor:

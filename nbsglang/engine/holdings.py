@@ -22,6 +22,7 @@ class Holdings:
         self._tree = tree
         self._slots = slots
         self._caching = caching
+        self.n_evicted = 0  # tokens, ever
 
     def make_room(self, n: int) -> bool:
         """Whether `n` slots are free, if need be at the cost of what is cached."""
@@ -31,6 +32,7 @@ class Holdings:
 
     def _evict(self, n: int) -> None:
         freed = self._tree.evict(n)
+        self.n_evicted += len(freed)
         if len(freed):
             self._slots.give(freed)
 

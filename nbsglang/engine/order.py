@@ -1,7 +1,7 @@
 """In which order waiting requests are admitted.
 
-The longest cached prefix first keeps the cache useful where it is short of room. Where all that waits has room beside
-what is cached, no order changes what is hit. Then whose prompt takes the fewest steps comes first, and of those who
+The longest cached prefix first keeps the cache useful where something must be evicted. Where all that waits fits into
+free slots, no order changes what is hit. Then whose prompt takes the fewest steps comes first, and of those who
 came first: programs go on side by side, and the last steps are as full as the others.
 
 Not here: when one is, and how many (`scheduler.py`).
@@ -10,7 +10,7 @@ Not here: when one is, and how many (`scheduler.py`).
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from nbsglang.engine.config import Policy
 from nbsglang.engine.radix import Match, common_prefix
@@ -25,11 +25,15 @@ class Order:
         self._random = random.Random(0)
 
     def of(
-        self, waiting: Sequence[Request], matches: Mapping[int, Match], *, has_room: bool, chunk_tokens: int
+        self,
+        waiting: Sequence[Request],
+        matches: Mapping[int, Match],
+        has_room: Callable[[], bool],
+        chunk_tokens: int,
     ) -> list[Request]:
         """The requests, which come by arrival, in their order.
 
-        `matches` has what is cached of each, by its id; `has_room`: nothing that is cached has to make room for them; a
+        `matches` has what is cached of each, by its id; `has_room`: nothing has to be evicted for them; a
         step computes up to `chunk_tokens` prompt tokens.
         """
         if self._policy == "random":
@@ -38,7 +42,7 @@ class Order:
             return list(waiting)
         if self._policy == "dfs_weight":
             return _by_weight(waiting, matches)
-        if has_room:
+        if has_room():
             return sorted(waiting, key=lambda r: (r.goal - matches[r.id].n - 1) // chunk_tokens)
         return sorted(waiting, key=lambda r: -matches[r.id].n)
 

@@ -65,7 +65,7 @@ class Request:
     n_pending: int = field(default=0, init=False)  # tokens after `n_tokens` that the host has not seen yet
     drawn_at: int = field(default=0, init=False)  # where the last pending token stands among those of its step
     n_draft: int = field(default=0, init=False)  # of the last tokens, those that the model has yet to confirm
-    n_tries: int = field(default=4, init=False)  # how many drafts may be tried at once
+    n_tries: int = field(default=8, init=False)  # how many drafts may be tried at once
     n_stale: int = field(default=0, init=False)  # rows under way whose tokens are of no use any more
     leaps: bool = field(default=False, init=False)  # forced text has followed the last token that was chosen
     jumped: set[int] = field(default_factory=set, init=False)  # which of the generated tokens were forced

@@ -45,7 +45,7 @@ class Scheduler:
         self.n_preempted = 0
         self.chunk_tokens = limits.chunk_tokens  # prompt tokens of the next step
         self._holdings = Holdings(tree, slots, caching)
-        self._order = Order(policy)
+        self._order = Order(policy if caching or policy == "random" else "fcfs")
         self._emit = emit
         self._caching = caching
 
@@ -112,18 +112,20 @@ class Scheduler:
             return
         window = self.waiting[: self.limits.window]
         matches = {r.id: self._match(r) for r in window}
-        has_room = self._has_room(matches)
-        order = self._order.of(window, matches, has_room=has_room, chunk_tokens=self.limits.chunk_tokens)
+        order = self._order.of(window, matches, lambda: self._has_room(matches), self.chunk_tokens)
         n_later: dict[int, int] = {}  # how many admissions of this step overtook a request, by id
         while order and budget > 0 and len(self.running) < self.limits.max_batch:
             request = self._next(order, matches, n_later)
             if request is None or not self._fits(request):
                 break
             order.remove(request)
+            n_evicted = self._holdings.n_evicted
             for other in order:
                 if other.id < request.id:
                     n_later[other.id] = n_later.get(other.id, 0) + 1
             budget -= self._start(request, budget)
+            if self._holdings.n_evicted > n_evicted:
+                matches = {r.id: self._match(r) for r in order}
         for request in self.waiting:
             request.n_passed += n_later.get(request.id, 0)
 
@@ -143,12 +145,11 @@ class Scheduler:
         return own + self._ahead <= room or (not self.running and request.goal - match.n <= room)
 
     def _has_room(self, matches: dict[int, Match]) -> bool:
-        """Whether all that waits fits beside what is cached of it; `matches` has some of it."""
-        room = self.slots.n_free + self.tree.n_evictable - self._ahead
+        """Whether all that waits, of which `matches` has what is cached of some, fits into free slots."""
+        room = self.slots.n_free - self._ahead
         for request in self.waiting:
             match = matches.get(request.id)
-            room -= request.goal + min(request.max_new, self.limits.lookahead)
-            room += 0 if match is None else match.n - self.tree.n_unlocked(match)
+            room -= request.goal + min(request.max_new, self.limits.lookahead) - (0 if match is None else match.n)
             if room < 0:
                 return False
         return True

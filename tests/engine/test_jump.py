@@ -14,7 +14,7 @@ from nbsglang.engine.grammar.constraints import Constraints
 from nbsglang.engine.jump import Jumper
 from nbsglang.engine.request import Request
 from nbsglang.engine.stops import StopMatcher
-from nbsglang.events import Jumped
+from nbsglang.events import Jumped, Tokens, TokenTexts
 from tests.engine.drive import Job, drive, make_core, words
 
 FORM = r'\{"name": "[a-d]{1,4}", "kind": "(cat|dog)", "age": [1-9]\}'
@@ -97,6 +97,21 @@ def test_max_tokens_cuts_within_a_jump(max_new):
     assert job.request.n_tokens - job.request.n_prompt == min(max_new, 11)
     assert job.request.finish_reason == ("length" if max_new < 11 else "constraint")
     assert core.totals.generated_tokens == min(max_new, 11)
+
+
+@pytest.mark.parametrize("jump", ["off", "exact", "canonical"])
+def test_the_log_tells_and_names_every_token(jump):
+    """Also the one that the model adds after drafts that were all right."""
+    job = bound("abc(x|y)de(f|g)hi", jump, PROMPT[:9])
+    core, log = run([job])
+    bodies = [event.body for event in log.since()]
+    told = [token for b in bodies if isinstance(b, Tokens) for ids in b.ids for token in ids]
+    told += [token for b in bodies if isinstance(b, Jumped) for token in b.tokens]
+    named = {token for b in bodies if isinstance(b, TokenTexts) for token in b.ids}
+    generated = job.request.generated.tolist()
+    assert sorted(told) == sorted(generated)
+    assert set(generated) <= named
+    assert core.totals.generated_tokens == len(generated)
 
 
 @pytest.mark.parametrize("stop", ["c", "efg", "gh", "hx", "hy", "j"])

@@ -50,10 +50,25 @@ def test_fcfs_keeps_the_order_of_arrival():
     assert [hit for _, hit in admissions(log)[1:]] == [0, 10, 40]
 
 
+def test_a_cached_prefix_that_waits_is_not_evicted_for_what_came_before_it():
+    core, log = make_core(n_slots=100, max_batch=1)
+    drive(core, log, [Job(SHARED, 1)])
+    drive(core, log, [Job(tuple(range(1, 50)), 1)])  # younger in the cache, which is full now
+    drive(core, log, [Job(tuple(range(150, 190)), 1), Job((*SHARED, 7), 1)])
+    assert [hit for _, hit in admissions(log)[2:]] == [40, 0]
+
+
+def test_without_a_cache_requests_are_taken_as_they_come():
+    core, log = make_core(n_slots=400, max_batch=1, caching=False)
+    jobs = [Job(tuple(range(40)), 1), Job((7, 8), 1)]
+    drive(core, log, jobs)
+    assert [request for request, _ in admissions(log)] == [job.request.id for job in jobs]
+
+
 @pytest.mark.parametrize("policy", ["prefix", "dfs_weight", "random"])
 def test_nobody_is_passed_over_more_than_64_times(policy):
     """One cold request among a stream of hot ones, one at a time, of which not all have room."""
-    core, log = make_core(n_slots=120, max_batch=1, policy=policy)
+    core, log = make_core(n_slots=52, max_batch=1, policy=policy)
     drive(core, log, [Job(SHARED, 1)])
     cold = Job((1, 2, 3), 1)
     hot = [Job((*SHARED, i % 250, 0), 1, arrives=i // 3) for i in range(200)]
