@@ -11,10 +11,10 @@ guidance-ai/jsonschemabench, the folder maskbench/data):
     {"schema": {...}, "tests": [{"valid": true, "data": ...}, ...]}
 
 or a list of such objects, as in the JSON-Schema-Test-Suite (its folder tests/draft2020-12). Most schemas there ask for
-no type, so any value is one, which is not regular; with --bounded it is.
+no type, so any value is one.
 
 Values are written by `json.dumps` with `ensure_ascii=False` and its usual separators, in the order that they have. What
-is not regular is none of our automaton's: in the third row llguidance takes it then.
+our automaton cannot say ("not regular") llguidance may take: so in the third row.
 
 Not here: how the files are read (`schema_files.py`), regular expressions (`grammar.py`).
 """
@@ -91,7 +91,7 @@ class Theirs:
 
 
 class Both:
-    """Ours, and llguidance for what is not regular."""
+    """Ours, and llguidance for what ours cannot say."""
 
     name = "ours, then llguidance"
 
@@ -218,6 +218,8 @@ def main() -> None:
         options.error(f"{given.folder} has no JSON file with a schema and tests")
     tokenizer = AutoTokenizer.from_pretrained(given.tokenizer or smollm2())
     vocab = Vocab.from_tokenizer(tokenizer)
+    gc.collect()
+    gc.freeze()  # else the collector goes through transformers again and again
     found = measure(examples, vocab, lambda text: tokenizer.encode(text, add_special_tokens=False))
     print(f"{len(examples)} schemas, {vocab.n_vocab} tokens")
     print(table(found))

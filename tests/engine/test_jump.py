@@ -106,7 +106,7 @@ def test_the_log_tells_and_names_every_token(jump):
     core, log = run([job])
     bodies = [event.body for event in log.since()]
     told = [token for b in bodies if isinstance(b, Tokens) for ids in b.ids for token in ids]
-    told += [token for b in bodies if isinstance(b, Jumped) for token in b.tokens]
+    told += [token for b in bodies if isinstance(b, Jumped) for token in b.ids]
     named = {token for b in bodies if isinstance(b, TokenTexts) for token in b.ids}
     generated = job.request.generated.tolist()
     assert sorted(told) == sorted(generated)

@@ -18,7 +18,7 @@ from nbsglang.engine.grammar.alphabet import Alphabet
 from nbsglang.engine.grammar.build import build
 from nbsglang.engine.grammar.guarded import Guarded
 from nbsglang.engine.grammar.limits import Limits, Meter, OutgrownError
-from nbsglang.engine.grammar.plain import Machine, Plain
+from nbsglang.engine.grammar.plain import Machine, Plain, bits_of
 from nbsglang.engine.grammar.program import Program
 from nbsglang.engine.grammar.syntax import Node
 from nbsglang.errors import ConstraintError
@@ -31,7 +31,8 @@ class Automaton:
     """The automaton of a node. States are small integers, given in the order in which they are found.
 
     `n_classes` and `class_of` (uint16 [0x110000]) are the classes of code points: what no part of the pattern mentions
-    is one class, and lone surrogates are in it. Raises ConstraintError when no text matches and past the limits, also
+    is one class, and lone surrogates are in it. `sets` are the sets of characters that it has; `program` has its
+    positions, None if there are gates. Raises ConstraintError when no text matches and past the limits, also
     later on, from `row` and `accepts`; what is known by then stays. After OutgrownError there is no room for more
     states: `renewed` has it again. For one thread at a time.
     """
@@ -43,10 +44,10 @@ class Automaton:
         plan = build(node, self._limits)
         self._alphabet = Alphabet(plan.sets)
         self.n_classes = self._alphabet.n_classes
+        self.sets = plan.sets
+        self.program = None if plan.main.root.gates else Program(plan.main, self._alphabet)
         self._machine: Machine = (
-            Guarded(plan, self._alphabet, self._meter)
-            if plan.main.root.gates
-            else Plain(Program(plan.main, self._alphabet))
+            Guarded(plan, self._alphabet, self._meter) if self.program is None else Plain(self.program)
         )
         self._memory = 0
         self._ids: dict[Hashable, int] = {}
@@ -113,6 +114,33 @@ class Automaton:
         self._meter.reset()
         found = self._found(state)
         return found if self._machine.is_certain else tuple(move for move in found if self._is_live(move[0]))
+
+    def places(self, state: int) -> Sequence[int]:
+        """States that allow together what this one does: one for each position, if it has a few and no gates."""
+        self._meter.reset()
+        return [self._state(key) for key in self._machine.places(self._keys[state])]
+
+    def loop(self, state: int) -> Sequence[int]:
+        """Classes over which all texts can follow a state, as far as that is plain."""
+        return self._machine.loop(self._keys[state]) if isinstance(self._machine, Plain) else ()
+
+    def future(self, state: int) -> Hashable:
+        """A value that two states have in common only where the same can follow them."""
+        return self._machine.advanced(self._keys[state]) if isinstance(self._machine, Plain) else state
+
+    def advanced(self, position: int) -> tuple[int, bool]:
+        """The positions that can follow one, as bits, and whether the text may end, if there is a `program`."""
+        assert isinstance(self._machine, Plain), "an automaton without gates"
+        return self._machine.advanced((1, position))
+
+    def positions(self, state: int) -> int:
+        """The positions of a state, as bits, if there is a `program`."""
+        return bits_of(self._keys[state])
+
+    def state_at(self, position: int) -> int:
+        """The state of one position, if there is a `program`."""
+        self._meter.reset()
+        return self._state((1, position))
 
     def accepts(self, state: int) -> bool:
         """Whether the text so far is a match."""

@@ -10,13 +10,13 @@ opens a gate (`guarded.py`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from nbsglang.engine.grammar.blocks import Block, Fork, Gate, Loop, Row
 from nbsglang.engine.grammar.joins import flat, folded, in_groups, in_lines
 from nbsglang.engine.grammar.limits import Limits
-from nbsglang.engine.grammar.runs import Run, chain
+from nbsglang.engine.grammar.plan import GateSpec, Plan, Sketch
+from nbsglang.engine.grammar.runs import Run, chain, line
 from nbsglang.engine.grammar.syntax import (
     ALL_CHARS,
     Ahead,
@@ -36,34 +36,6 @@ from nbsglang.errors import ConstraintError
 NEWLINE: Ranges = ((10, 10),)
 _LOOK_DEPTH = 3  # a lookaround in another is followed by so many functions that call each other
 NO_SET = -1  # of the position before the first character
-
-
-class Sketch(NamedTuple):
-    """A block that begins with a position before the first character, and the set of characters of each position."""
-
-    root: Block
-    sets: list[int]
-
-
-class GateSpec(NamedTuple):
-    """What a gate stands for.
-
-    `set_id` is the set of the characters beside it that matter: newlines or those of words. `sketch` is that of the
-    part of a lookaround; a lookahead's goes on with any text.
-    """
-
-    node: Edge | Boundary | Ahead | Behind
-    set_id: int | None = None
-    sketch: Sketch | None = None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A pattern in blocks: its sets of characters, its gates (those inside of others first) and its main sketch."""
-
-    sets: list[Ranges]
-    gates: list[GateSpec]
-    main: Sketch
 
 
 class _Part(NamedTuple):
@@ -102,7 +74,9 @@ class _Builder:
             at, is_ready = stack.pop()
             if id(at) in self._done:
                 continue
-            if is_ready:
+            if isinstance(at, Seq) and _is_line(at):
+                self._done[id(at)] = self._line(at)
+            elif is_ready:
                 part = self._known(at)
                 if part is not None and part.depth > self._limits.depth:
                     raise ConstraintError(
@@ -153,6 +127,13 @@ class _Builder:
 
     def _chars(self, ranges: Ranges) -> _Part:
         return _Part(self._one, [self._set_id(ranges)], 1)
+
+    def _line(self, node: Seq) -> _Part:
+        """The block of a text, which would else be built character by character."""
+        size = len(node.parts)
+        sets = [self._set_id(part.ranges) for part in node.parts if isinstance(part, Chars)]
+        self._check(size)
+        return _Part(line(size), sets, 2) if size > 1 else _Part(self._one, sets, 1)
 
     def _beside(self, node: Edge | Boundary) -> int | None:
         if isinstance(node, Boundary):
@@ -225,6 +206,11 @@ class _Builder:
                 f"the constraint has {size} positions with its repeats written out, and {self._limits.positions} go: "
                 "make its repeats shorter"
             )
+
+
+def _is_line(node: Seq) -> bool:
+    """Whether a sequence is of characters, one after the other."""
+    return bool(node.parts) and all(isinstance(part, Chars) and part.ranges for part in node.parts)
 
 
 def _inner(node: Node) -> Sequence[Node]:

@@ -1,4 +1,4 @@
-"""Constraints of calls to matchers: by our own automaton where the language is regular, else by llguidance.
+"""Constraints of calls to matchers: by our own automaton where it can, else by llguidance.
 
 Each constraint is compiled once for its content, on the thread that asks.
 

@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from nbsglang.engine.grammar.alphabet import Alphabet
-from nbsglang.engine.grammar.build import GateSpec
+from nbsglang.engine.grammar.plan import GateSpec
 from nbsglang.engine.grammar.program import Program
 from nbsglang.engine.grammar.syntax import Ahead, Behind, Boundary, Edge
 

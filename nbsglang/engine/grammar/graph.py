@@ -14,7 +14,6 @@ from nbsglang.calls import Constraint
 from nbsglang.engine.grammar.automaton import Automaton as PatternAutomaton
 from nbsglang.engine.grammar.choices import Choices
 from nbsglang.engine.grammar.compress import Compressed, Edge
-from nbsglang.engine.grammar.limits import Limits
 from nbsglang.engine.grammar.regex import parse
 from nbsglang.engine.grammar.table import Automaton, Table
 from nbsglang.errors import ConstraintError
@@ -23,12 +22,11 @@ from nbsglang.events import ConstraintGraph
 MAX_NODES, MAX_EDGES = 200, 600
 MAX_TEXT = 4000  # characters of a constraint
 _MAX_FORCED = 200
-_DEPTH = 200  # of parts inside each other, in a schema
 
 
 @lru_cache(maxsize=64)
 def constraint_graph(constraint: Constraint) -> ConstraintGraph:
-    """The graph of a regular expression, of choices, or of a schema that is regular.
+    """The graph of a regular expression, of choices, or of a schema that our automaton takes.
 
     Raises ConstraintError for other constraints, and UsageError or ConstraintError for those that cannot be used.
     """
@@ -54,11 +52,11 @@ def automaton_of(constraint: Constraint) -> Automaton:
     if constraint.kind == "choices":
         return Choices(constraint.value)
     if constraint.kind == "schema":
-        from nbsglang.engine.grammar.schema import schema_node  # only for who uses it
+        from nbsglang.engine.grammar.schema import schema_automaton  # only for who uses it
         from nbsglang.engine.grammar.schema_places import NotRegularError
 
         try:
-            return PatternAutomaton(schema_node(str(constraint.value)), Limits(depth=_DEPTH))
+            return schema_automaton(str(constraint.value))
         except NotRegularError as error:
             raise ConstraintError(f"this JSON schema has no automaton that could be shown: {error}") from None
     raise ConstraintError("grammars have no automaton that could be shown; patterns, choices and most schemas have")

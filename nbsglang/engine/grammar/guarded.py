@@ -8,15 +8,15 @@ Not here: how threads move (`threads.py`), which gates are open (`gaps.py`), pat
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from nbsglang.engine.grammar.alphabet import Alphabet
-from nbsglang.engine.grammar.build import Plan
 from nbsglang.engine.grammar.certain import ways
 from nbsglang.engine.grammar.gaps import EDGE, Before, Gaps
 from nbsglang.engine.grammar.limits import Meter
 from nbsglang.engine.grammar.plain import Moves
+from nbsglang.engine.grammar.plan import Plan
 from nbsglang.engine.grammar.program import Program
 from nbsglang.engine.grammar.syntax import Ahead
 from nbsglang.engine.grammar.threads import MAIN, Threads, Walk, begun, weight
@@ -64,6 +64,10 @@ class Guarded:
                     before = self._gaps.after(key.before, gates, class_id)
                     found.setdefault(_Key(before, threads), []).append(class_id)
         return found.items()
+
+    def places(self, key: Hashable) -> Iterable[Hashable]:
+        """See `Machine.places`."""
+        return [key]
 
     def weight(self, key: Hashable) -> int:
         """See `Machine.weight`."""

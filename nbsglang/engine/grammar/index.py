@@ -8,19 +8,23 @@ Not here: how a text's state is kept (`automatic.py`), where tokens lead (`moves
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from nbsglang.engine.grammar.composed import Composed
+from nbsglang.engine.grammar.leaves import Left
 from nbsglang.engine.grammar.live import Liveness
 from nbsglang.engine.grammar.matcher import MaskRow
 from nbsglang.engine.grammar.moves import Moves, State
-from nbsglang.engine.grammar.rows import SharedRows
+from nbsglang.engine.grammar.nested import Nested
+from nbsglang.engine.grammar.reached import Part
+from nbsglang.engine.grammar.rows import SharedRows, mark
 from nbsglang.engine.grammar.table import Automaton, Table
 from nbsglang.engine.grammar.tails import Ends
 from nbsglang.engine.grammar.trie import Indices
 from nbsglang.engine.grammar.vocab import Vocab, pack
-from nbsglang.engine.grammar.walk import Part
+from nbsglang.engine.grammar.ways import keep
 from nbsglang.errors import ConstraintError
 
 
@@ -45,6 +49,10 @@ class Index:
         self._lock = self.table.lock
         self._moves = Moves(vocab, self.table)
         self._live = Liveness(vocab, self.table, self._moves)
+        self._composed: Composed | None = None
+        if isinstance(automaton, Nested) and Composed.is_possible(automaton):
+            self._composed = Composed(vocab, automaton, self.table.classes, self._moves.tails)
+        self._sole: dict[tuple[int, int], tuple[int, Left, Sequence[int]]] = {}  # with what the keys are of
         self._row_of: dict[State, int] = {}
         self._has_text: dict[int, bool] = {}
 
@@ -64,7 +72,7 @@ class Index:
             with self._lock:
                 found = self._row_of.get(state)  # another thread may have been here
                 if found is None:
-                    found = self._row_of[state] = self.rows.add(self._mask(state))
+                    found = self._row_of[state] = self._made(state)
         return found
 
     def mask(self, state: State) -> MaskRow:
@@ -102,10 +110,49 @@ class Index:
 
     # ------------------------------------------------------------------------------ all tokens
 
+    def _made(self, state: State) -> int:
+        if state[1] or not self._live.is_proved:
+            return self.rows.add(self._mask(state))
+        sole = self._composed.sole(state[0]) if self._composed is not None else None
+        if sole is not None:
+            return self._sole_row(state, *sole)
+        rows, tokens = self._found(state)
+        if self.accepts(state):
+            tokens = [*tokens, *self.vocab.eos_ids]
+        if not rows and tokens:
+            return self.rows.add_few(tokens)
+        return self.rows.add(self._checked(_joined(rows, tokens, self.vocab.n_words), state))
+
+    def _found(self, state: State) -> tuple[list[MaskRow], list[int]]:
+        """What can follow where no character has begun and all is live, as rows and tokens."""
+        if self._composed is not None:
+            return self._composed.found(state[0])
+        narrow = self._moves.narrow(state)
+        return ([], narrow[0]) if narrow is not None else ([self._wide(state)], [])
+
+    def _sole_row(self, state: State, left: Left, after: Sequence[int]) -> int:
+        """The row of what follows in a part and beyond it, which many states have in common."""
+        key = id(left), id(after)
+        known = self._sole.get(key)
+        if known is None:
+            part = left.part
+            tokens = [*part.tokens, *left.kept(after)]
+            if part.row is None and tokens:
+                row = self.rows.add_few(tokens)
+            else:
+                rows = [] if part.row is None else [part.row]
+                row = self.rows.add(self._checked(_joined(rows, tokens, self.vocab.n_words), state))
+            known = keep(self._sole, key, (row, left, after))
+        return known[0]
+
     def _mask(self, state: State) -> MaskRow:
         row = self._text_mask(state)
         if self.accepts(state):
             row |= self.vocab.eos_row
+        return self._checked(row, state)
+
+    def _checked(self, row: MaskRow, state: State) -> MaskRow:
+        """The mask, if it has a token."""
         if not row.any():
             why = "no token of this vocabulary can come next"
             if self.accepts(state):
@@ -117,9 +164,12 @@ class Index:
         if state[1]:
             tokens = [token for token, after in self._moves.finishing(state) if self._live.is_live(after)]
             return pack(np.array(tokens, np.intp), self.vocab.n_words)
-        narrow = self._moves.narrow(state) if self._live.is_proved else None
-        if narrow is not None:
-            return _row_of(narrow, self.vocab.n_words)
+        if self._live.is_proved:
+            return _joined(*self._found(state), self.vocab.n_words)
+        return self._wide(state)
+
+    def _wide(self, state: State) -> MaskRow:
+        """The mask where no character has begun, by the nodes of the trie that can be reached."""
         reached, words, broken = self._moves.reach(state)
         row = np.zeros(self.vocab.n_words, np.int32)
         for part in reached.parts:
@@ -146,12 +196,13 @@ class Index:
         return Ends(ends.tokens[live], ends.states[live])
 
 
-def _row_of(tokens: Iterable[int], n_words: int) -> MaskRow:
-    """The mask of a few tokens."""
-    data = bytearray(4 * n_words)
-    for token in tokens:
-        data[token >> 3] |= 1 << (token & 7)
-    return np.frombuffer(data, np.int32)
+def _joined(rows: list[MaskRow], tokens: Iterable[int], n_words: int) -> MaskRow:
+    """A mask of several, and of some tokens."""
+    row = rows[0].copy() if rows else np.zeros(n_words, np.int32)
+    for other in rows[1:]:
+        row |= other
+    mark(row, tokens)
+    return row
 
 
 def _set(row: MaskRow, tokens: Indices) -> None:

@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from nbsglang.engine.grammar.begun import Broken
+from nbsglang.engine.grammar.reached import Reached
 from nbsglang.engine.grammar.table import Table
 from nbsglang.engine.grammar.tails import Ends, Tails
 from nbsglang.engine.grammar.trie import spread
 from nbsglang.engine.grammar.utf8 import completions
-from nbsglang.engine.grammar.vocab import BROKEN, NEVER, Broken, Vocab
-from nbsglang.engine.grammar.walk import Reached, Walk
+from nbsglang.engine.grammar.vocab import BROKEN, NEVER, Vocab
+from nbsglang.engine.grammar.walk import Walk
 
 State: TypeAlias = tuple[int, bytes]
 
@@ -29,7 +32,7 @@ class Moves:
         self._vocab = vocab
         self._table = table
         self._walk = Walk(vocab, table)
-        self._tails = Tails(vocab, table)
+        self.tails = Tails(vocab, table)
         owners: Any = vocab.trie.owners
         words: Any = vocab.trie.words
         self._owners, self._words = memoryview(owners), memoryview(words)  # give plain ints
@@ -65,24 +68,31 @@ class Moves:
             if after is not None and self.can_finish(after):
                 yield item.token, after
 
-    def narrow(self, state: State) -> list[int] | None:
-        """The tokens that can follow where no character has begun; None where there may be many."""
-        nodes = self._walk.narrow(state[0])
+    def narrow(self, state: State, base: int = 0) -> tuple[list[int], list[tuple[int, int]]] | None:
+        """The tokens that can follow where no character has begun, and the nodes with the states there; None where
+        there may be many. `base` is as for `reach`."""
+        nodes = self._walk.narrow(state[0], base)
         if nodes is None:
             return None
-        tokens = self._tails.beside([(0, state[0]), *nodes])
+        tokens = self.tails.beside([(base, state[0]), *nodes])
         for node, _ in nodes:
             tokens += self._words[self._owners[node] : self._owners[node + 1]]
-        return tokens
+        return tokens, nodes
 
-    def reach(self, state: State) -> tuple[Reached, Ends, Ends]:
+    def reach(self, state: State, base: int = 0) -> tuple[Reached, Ends, Ends]:
         """Where no character has begun: the nodes that can follow; the tokens there, but for stretches, that are
-        whole characters; and all others that can follow."""
-        reached = self._walk.reach(state[0])
+        whole characters; and all others that can follow. All of it below `base`, a node that led to the state."""
+        return self._ends(self._walk.reach(state[0], base), base)
+
+    def reach_in(self, state: int, nodes: npt.NDArray[np.bool_]) -> tuple[Reached, Ends, Ends]:
+        """The same among some nodes only; see `Walk.reach_in`."""
+        return self._ends(self._walk.reach_in(state, nodes), 0)
+
+    def _ends(self, reached: Reached, base: int) -> tuple[Reached, Ends, Ends]:
         trie = self._vocab.trie
         at, counts = spread(trie.owners, reached.nodes)
         words = Ends(trie.words.take(at), np.repeat(reached.states, counts))
-        return reached, words, self._tails.of(reached)
+        return reached, words, self.tails.of(reached, base)
 
     def after(self, ends: Ends) -> list[State]:
         """The states after some tokens."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nbsglang.engine.grammar.alphabet import Alphabet
-from nbsglang.engine.grammar.build import Sketch
+from nbsglang.engine.grammar.plan import Sketch
 
 _FEW = 16
 
@@ -21,7 +21,7 @@ class Program:
     def __init__(self, sketch: Sketch, alphabet: Alphabet) -> None:
         self.root = sketch.root
         self._sets = sketch.sets
-        self._set_array = np.array(sketch.sets, dtype=np.int32)
+        self.set_ids = self._set_array = np.array(sketch.sets, dtype=np.int32)  # of each position
         self._order = np.argsort(self._set_array, kind="stable")  # positions, those of a set together
         self._ends = np.searchsorted(self._set_array[self._order], np.arange(len(alphabet.classes_of) + 1)).tolist()
         self._classes = [classes.tolist() for classes in alphabet.classes_of]
@@ -32,6 +32,11 @@ class Program:
     def next_alone(self, position: int) -> Sequence[int] | None:
         """The classes that go to the next position, if that follows this one and no other, and no text ends here."""
         return self._classes[self._sets[position + 1]] if self.root.alone >> position & 1 else None
+
+    def classes_at(self, position: int) -> Sequence[int]:
+        """The classes that go to a position."""
+        classes: Sequence[int] = self._classes[self._sets[position]]
+        return classes
 
     def of_set(self, index: int) -> int:
         """The positions of a set of characters."""

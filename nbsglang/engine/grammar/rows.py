@@ -6,7 +6,8 @@ Not here: which mask belongs to what (`index.py`), rows that belong to one match
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from nbsglang.engine.grammar.limits import OutgrownError
 from nbsglang.engine.grammar.matcher import MaskRow
 
+_FEW = 48  # tokens
 MAX_BYTES = 256 << 20  # of all masks of one array
 
 
@@ -26,7 +28,7 @@ class SharedRows:
     def __init__(self, n_words: int, n_rows: int = 16) -> None:
         self.array: npt.NDArray[np.int32] = np.zeros((n_rows, n_words), np.int32)
         self._views: list[MaskRow] = []
-        self._index: dict[bytes, int] = {}
+        self._index: dict[bytes | frozenset[int], int] = {}  # few tokens as such
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -34,18 +36,29 @@ class SharedRows:
 
     def add(self, mask: MaskRow) -> int:
         """The row with this content. Raises ConstraintError when there would be too many."""
+        if int(np.bitwise_count(mask.view(np.uint32)).sum()) <= _FEW:
+            return self.add_few(_tokens(mask))
         content = mask.tobytes()
         with self._lock:
             found = self._index.get(content)
-            if found is not None:
-                return found
-            row = len(self._views)
-            if row == len(self.array):
-                self._grow()
-            self.array[row] = mask
-            self._views.append(_locked(self.array[row]))
-            self._index[content] = row
-            return row
+            if found is None:
+                found = self._index[content] = self._take()
+                self.array[found] = mask
+            return found
+
+    def add_few(self, tokens: Iterable[int]) -> int:
+        """The row with these tokens, for which it is faster where they are few. Raises as `add` does."""
+        content = frozenset(tokens)
+        if len(content) > _FEW:
+            row = np.zeros(self.array.shape[1], np.int32)
+            mark(row, content)
+            return self.add(row)
+        with self._lock:
+            found = self._index.get(content)
+            if found is None:
+                found = self._index[content] = self._take()
+                mark(self.array[found], content)
+            return found
 
     def view(self, row: int) -> MaskRow:
         """A mask, which cannot be written to."""
@@ -55,6 +68,14 @@ class SharedRows:
         """The masks of a batch. [rows, n_words]"""
         return self.array.take(rows, axis=0, out=out)
 
+    def _take(self) -> int:
+        """A row without tokens."""
+        row = len(self._views)
+        if row == len(self.array):
+            self._grow()
+        self._views.append(_locked(self.array[row]))
+        return row
+
     def _grow(self) -> None:
         if 2 * self.array.nbytes > MAX_BYTES:
             raise OutgrownError(
@@ -63,6 +84,21 @@ class SharedRows:
         larger = np.concatenate([self.array, np.zeros_like(self.array)])
         self._views = [_locked(larger[row]) for row in range(len(self._views))]
         self.array = larger
+
+
+def mark(row: MaskRow, tokens: Iterable[int]) -> None:
+    """Have some tokens in a mask."""
+    view: Any = row.view(np.uint8)
+    data = memoryview(view)  # faster one by one
+    for token in tokens:
+        data[token >> 3] |= 1 << (token & 7)
+
+
+def _tokens(mask: MaskRow) -> list[int]:
+    """The tokens of a mask with few of them."""
+    words = np.flatnonzero(mask)
+    pairs = zip(words.tolist(), mask.view(np.uint32)[words].tolist(), strict=True)
+    return [32 * word + bit for word, bits in pairs for bit in range(32) if bits >> bit & 1]
 
 
 def _locked(view: MaskRow) -> MaskRow:

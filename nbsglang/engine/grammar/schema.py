@@ -1,27 +1,31 @@
-"""JSON Schemas compiled for one vocabulary by our own automaton: those that are regular.
+"""JSON Schemas compiled for one vocabulary by our own automaton, trees and free-form values included (`nested.py`).
 
 Texts are JSON in one style, that of `json.dumps` with `ensure_ascii=False`: ", " and ": " between parts and no other
 white space, properties in the order of the schema, those that it does not list after them. See `schema_strings.py` and
-`schema_numbers.py` for how strings and numbers are written. Every text is valid; a keyword or a format that is not
-supported is refused by name, never ignored.
+`schema_numbers.py` for how strings and numbers are written. Every text is valid; a keyword or a format that means
+something and is not supported is refused by name, never ignored.
 
-Not here: schemas whose values can be inside each other to any depth, as in trees and free-form JSON. They are no matter
-for an automaton, and `NotRegularError` says so (`external.py` has a parser for them).
+Not here: schemas that ask what such an automaton cannot say, as multiples of 7 or choices of which exactly one must
+fit. `NotRegularError` says so, and llguidance may take them (`external.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from nbsglang.engine.grammar.automaton import Automaton
+from nbsglang.engine.grammar.automaton import Automaton as PatternAutomaton
 from nbsglang.engine.grammar.compiled import Grammar
 from nbsglang.engine.grammar.limits import Limits
+from nbsglang.engine.grammar.nested import Nested
 from nbsglang.engine.grammar.pattern import shown
 from nbsglang.engine.grammar.rows import SharedRows
+from nbsglang.engine.grammar.rules import Rule
 from nbsglang.engine.grammar.schema_keys import is_nothing
 from nbsglang.engine.grammar.schema_nodes import Nodes
 from nbsglang.engine.grammar.schema_places import Document, NotRegularError
 from nbsglang.engine.grammar.syntax import Node
+from nbsglang.engine.grammar.table import Automaton
 from nbsglang.engine.grammar.vocab import Vocab
 from nbsglang.errors import ConstraintError
 
@@ -35,15 +39,20 @@ def compile_json_schema(schema: str | dict[str, Any], vocab: Vocab, rows: Shared
     where nothing can match. Raises NotRegularError for what is beyond an automaton.
     """
     document = Document(schema)
-    return Grammar(f"json_schema {shown(document.text)}", _automaton(_node(document)), vocab, rows)
+    return Grammar(f"json_schema {shown(document.text)}", _automaton(_rules(document)), vocab, rows)
 
 
-def schema_node(schema: str | dict[str, Any]) -> Node:
-    """The JSON texts that a schema allows, as a node. Raises as `compile_json_schema` does."""
-    return _node(Document(schema))
+def schema_automaton(schema: str | dict[str, Any]) -> Automaton:
+    """The automaton of the JSON texts that a schema allows. Raises as `compile_json_schema` does."""
+    return _automaton(_rules(Document(schema)))
 
 
-def _node(document: Document) -> Node:
+def schema_rules(schema: str | dict[str, Any]) -> Sequence[Rule]:
+    """The JSON texts that a schema allows, as a node, with others that it refers to (`syntax.call`) after it."""
+    return _rules(Document(schema))
+
+
+def _rules(document: Document) -> Sequence[Rule]:
     nodes = Nodes(document)
     try:
         node = nodes.node((document.root,))
@@ -52,11 +61,12 @@ def _node(document: Document) -> Node:
     if is_nothing(node):
         at = f": what {nodes.blame} asks for contradicts itself" if nodes.blame else ""
         raise ConstraintError(f"json_schema {shown(document.text)} cannot be used: no value fits it{at}")
-    return node
+    return [node, *nodes.rules]
 
 
-def _automaton(node: Node) -> Automaton:
+def _automaton(rules: Sequence[Rule]) -> Automaton:
     try:
-        return Automaton(node, _LIMITS)
+        first, *others = rules
+        return Nested(rules, _LIMITS) if others or not isinstance(first, Node) else PatternAutomaton(first, _LIMITS)
     except ConstraintError as error:  # it is too large, or lookaheads in it contradict each other
         raise NotRegularError(str(error)) from None

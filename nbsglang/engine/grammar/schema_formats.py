@@ -3,16 +3,24 @@
 date, time and date-time are those of RFC 3339 (a leap second apart, from year 1 on, and days that there are), duration
 that of its appendix, uuid that of RFC 4122, ipv4 and ipv6 those of RFC 2673 and 4291, hostname that of RFC 1123 (three
 labels, or ten of at most 24 characters), uri and uri-reference those of RFC 3986. email is the common part of RFC 5321:
-no quotes, no comments and no address literal. password, path and binary say nothing about a text.
+no quotes, no comments and no address literal.
 
-Not here: other formats, which are refused (`schema_reader.py`).
+Formats that JSON Schema does not know say nothing about a text, but for names that look like one in another spelling.
+Those that mean something and are not supported are refused.
+
+Not here: formats of numbers (`schema_keywords.py`).
 """
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import cache
 
-PLAIN_FORMATS = frozenset({"password", "path", "binary"})  # ask nothing of a string
+_BEYOND = (  # of JSON Schema, its older drafts and OpenAPI
+    "idn-email", "idn-hostname", "iri", "iri-reference", "uri-template", "json-pointer", "relative-json-pointer",
+    "regex", "byte", "base64", "color", "ip-address", "host-name", "phone", "style", "utc-millisec", "uriref", "url",
+)  # fmt: skip
+_ALIKE = 0.8  # from here on two names are taken for two spellings of one
 
 
 @cache
@@ -25,6 +33,21 @@ def format_pattern(name: str) -> str:
 def format_names() -> tuple[str, ...]:
     """The formats that are supported, and ask something of a string."""
     return tuple(_patterns())
+
+
+@cache
+def format_objection(name: str) -> str:
+    """Why a format of strings cannot be used; nothing if it can, or says nothing."""
+    if name in _patterns():
+        return ""
+    if name in _BEYOND:
+        return f"is not supported; these are: {', '.join(format_names())}"
+    plain = {known.replace("-", ""): known for known in (*format_names(), *_BEYOND)}
+    written = name.lower().replace("-", "").replace("_", "")
+    close = [written] if written in plain else get_close_matches(written, plain, 1, _ALIKE)
+    return (
+        f"is no format of JSON Schema; write {plain[close[0]]!r} if that is meant, else another name" if close else ""
+    )
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 from nbsglang.engine.grammar.classes import both, complement
 from nbsglang.engine.grammar.pattern import char_class
 from nbsglang.engine.grammar.regex import parse
-from nbsglang.engine.grammar.schema_formats import PLAIN_FORMATS, format_names, format_pattern
+from nbsglang.engine.grammar.schema_formats import format_names, format_objection, format_pattern
 from nbsglang.engine.grammar.schema_keywords import NUMBER_FORMATS
 from nbsglang.engine.grammar.schema_patterns import searched
 from nbsglang.engine.grammar.schema_places import Document, NotRegularError, Place
@@ -113,9 +113,11 @@ def _strings(schema: dict[str, Any]) -> None:
     if isinstance(schema.get("pattern"), str):
         patterns.append(_pattern(schema.pop("pattern")))
     name = schema.get("format") if isinstance(schema.get("format"), str) else None
-    if name in PLAIN_FORMATS:
-        del schema["format"]
-    elif name in format_names():
+    if name in NUMBER_FORMATS or (name is not None and format_objection(name)):
+        pass  # it is about numbers, or llguidance's to take or to refuse
+    elif name is not None and name not in format_names():
+        del schema["format"]  # it says nothing
+    elif name is not None:
         del schema["format"]
         patterns.append(f"^(?:{_written(parse(format_pattern(name)))})$")
     if patterns:

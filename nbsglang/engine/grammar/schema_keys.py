@@ -8,15 +8,18 @@ Not here: listed names, and how properties follow each other (`schema_objects.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Protocol
 
 from nbsglang.engine.grammar.classes import complement
+from nbsglang.engine.grammar.rules import Others, Rule, Shared
 from nbsglang.engine.grammar.schema_patterns import searched
 from nbsglang.engine.grammar.schema_places import NotRegularError, Sub
 from nbsglang.engine.grammar.schema_shapes import Fixed, Object, Shape, String, joined
 from nbsglang.engine.grammar.schema_spelling import QUOTE, spelled
 from nbsglang.engine.grammar.schema_strings import plain, together, without
+from nbsglang.engine.grammar.schema_values import written
 from nbsglang.engine.grammar.syntax import ALL_CHARS, Alt, Chars, Empty, Node, Repeat, Seq, text
 
 _ANY = Repeat(Chars(ALL_CHARS), 0, None)
@@ -28,6 +31,10 @@ class Maker(Protocol):
 
     def node(self, sub: Sub) -> Node:
         """The texts of values."""
+        ...
+
+    def part(self, rule: Rule) -> Node:
+        """A place for a part of its own."""
         ...
 
     def fits(self, value: Any, sub: Sub) -> bool:
@@ -60,8 +67,18 @@ def keys(shape: Object, maker: Maker) -> Iterator[tuple[Node, Sub]]:
             if maker.alternatives(sub):
                 others = [pattern for pattern, _ in shape.patterns if (pattern, sub) not in found]
                 others = [pattern for pattern in others if pattern not in dict(found)]
+                if not (found or others or shape.names):
+                    texts = tuple(map(written, listed))
+                    yield maker.part(Others(free_name(), texts) if texts else free_name()), sub
+                    continue
                 names = _names(listed, [pattern for pattern, _ in found], others)
-                yield Seq((QUOTE, spelled(_allowed(names, shape.names, maker)), QUOTE)), sub
+                yield maker.part(Seq((QUOTE, spelled(_allowed(names, shape.names, maker)), QUOTE))), sub
+
+
+@lru_cache(maxsize=1)
+def free_name() -> Shared:
+    """Any name in its quotes."""
+    return Shared(Seq((QUOTE, spelled(_ANY), QUOTE)))
 
 
 def _names(listed: Sequence[str], found: Sequence[str], others: Sequence[str]) -> Node:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from nbsglang.engine.grammar.pattern import shown
-from nbsglang.engine.grammar.schema_formats import PLAIN_FORMATS, format_names
+from nbsglang.engine.grammar.schema_formats import format_names, format_objection
 from nbsglang.engine.grammar.schema_patterns import searched
 from nbsglang.engine.grammar.schema_places import NotRegularError, Place, Sub
 from nbsglang.engine.grammar.schema_shapes import (
@@ -58,9 +58,8 @@ def _string(place: Place) -> Shape | None:
     for pattern in patterns:
         _check_pattern(place, "pattern", pattern)
     name = _text(place, "format") if "format" in place.schema else None
-    if name is not None and name not in (*format_names(), *PLAIN_FORMATS, *NUMBER_FORMATS):
-        known = ", ".join((*format_names(), *NUMBER_FORMATS))
-        place.fail(f"{shown(name)} is not supported; these are: {known}", "format")
+    if name is not None and name not in NUMBER_FORMATS and format_objection(name):
+        place.fail(f"{shown(name)} {format_objection(name)}", "format")
     formats = (name,) if name in format_names() and name is not None else ()
     return counted(String(_count(place, "minLength") or 0, _count(place, "maxLength"), patterns, formats))
 

@@ -11,8 +11,10 @@ Not here: digits within bounds (`schema_digits.py`).
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor, lcm
 
+from nbsglang.engine.grammar.rules import Rule, Shared
 from nbsglang.engine.grammar.schema_digits import DIGIT, Digits
 from nbsglang.engine.grammar.schema_places import NotRegularError
 from nbsglang.engine.grammar.schema_shapes import Bound, Number
@@ -26,8 +28,14 @@ _FROM_1 = Chars(((0x31, 0x39),))
 _FRACTION = Repeat(Seq((text("."), Repeat(DIGIT, 1, _N_PARTS))), 0, 1)
 
 
-def number(shape: Number) -> Node:
+@lru_cache(maxsize=128)
+def number(shape: Number) -> Rule:
     """The numbers of a shape. Raises NotRegularError for what this way of writing them cannot say."""
+    node = _number(shape)
+    return node if isinstance(node, Alt) and not node.parts else Shared(node)
+
+
+def _number(shape: Number) -> Node:
     if (shape.low and shape.low.value > _MOST) or (shape.high and shape.high.value < -_MOST):
         raise NotRegularError(f"numbers of more than {_N_WHOLE} digits")
     if shape.steps:
@@ -118,7 +126,7 @@ def _multiples(shape: Number) -> Node:
             if 10**n_digits % step == 0:
                 return _by_last_digits(step, n_digits)
     if step == 1:
-        return number(Number(True, shape.low, shape.high))
+        return _number(Number(True, shape.low, shape.high))
     raise NotRegularError(f"multiples of {step}, which their last digits do not tell")
 
 

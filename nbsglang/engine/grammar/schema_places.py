@@ -18,11 +18,12 @@ from nbsglang.engine.grammar.pattern import shown
 from nbsglang.engine.grammar.source import MAX_CHARS
 from nbsglang.errors import ConstraintError
 
+_NAME = re.compile(r'"\$?(id|anchor|dynamicAnchor)"')  # keywords that give names to schemas
 _WORK = 100_000  # steps that one document may take: about a second
 
 
 class NotRegularError(Exception):
-    """The schema is beyond an automaton (values inside each other without end, or too large a one); says why.
+    """The schema is beyond our automaton (it cannot say what is asked, or would be too large); says why.
 
     Nothing is wrong with the schema: a parser that is more than an automaton may take it.
     """
@@ -90,6 +91,11 @@ class Document:
         if not isinstance(ref, str):
             place.fail(f"{shown(ref)} is not a text", "$ref")
         address, _, fragment = ref.partition("#")
+        is_named = address != str(self._id).partition("#")[0] if address else bool(fragment) and fragment[0] != "/"
+        # In older drafts nothing beside a "$ref" counts, in newer ones an "$id" there changes what it means.
+        is_ambiguous = any(name in place.schema for name in ("$id", "id"))
+        if is_named and not is_ambiguous and _NAME.search(self.text):
+            place.beyond(f"{shown(ref)} may be the name of a part", "$ref")
         if address and address != str(self._id).partition("#")[0]:
             place.fail(f"{shown(ref)} is outside of the schema, and nothing is fetched: copy it into '$defs'", "$ref")
         if place.rebased:

@@ -18,6 +18,7 @@ from typing import Any
 from nbsglang.engine.grammar.pattern import shown
 from nbsglang.engine.grammar.schema_apart import Apart
 from nbsglang.engine.grammar.schema_keywords import KEYWORDS_OF, shape_of
+from nbsglang.engine.grammar.schema_logic import DEPENDENCIES, dependencies, lacking, minus, objects_of
 from nbsglang.engine.grammar.schema_places import Document, Place, Sub
 from nbsglang.engine.grammar.schema_shapes import EVERYTHING, Array, Fixed, Object, Shape, meet
 from nbsglang.engine.grammar.schema_values import fits, same
@@ -73,7 +74,12 @@ class Reader:
         for keyword in ("allOf", "anyOf", "oneOf"):
             if keyword in schema:
                 shapes = self._combined(keyword, shapes, _list(place, keyword), place)
-        return shapes
+        for keyword in DEPENDENCIES:
+            if keyword in schema:
+                shapes = self._depending(keyword, shapes, place)
+        if "not" in schema:
+            shapes = self._without(shapes, self._shapes(place.at("not")), place)
+        return self._conditional(shapes, place) if "if" in schema else shapes
 
     def is_exclusive(self, place: Place) -> bool:
         """Whether it can be shown that no value fits two choices of the `oneOf` of a place. Raises as above."""
@@ -93,6 +99,32 @@ class Reader:
         if keyword == "oneOf":
             each = self._one_of(each, place)
         return self._few([shape for some in each for shape in some], place)
+
+    def _depending(self, keyword: str, shapes: tuple[Shape, ...], place: Place) -> tuple[Shape, ...]:
+        for name, with_it, schema in dependencies(place, keyword):
+            objects, others = objects_of(shapes)
+            there = self._together(tuple(objects), (with_it,), place)
+            if schema is not None:
+                there = self._together(there, self._shapes(schema), place)
+            shapes = self._few([*others, *self._together(tuple(objects), (lacking(name),), place), *there], place)
+        return shapes
+
+    def _conditional(self, shapes: tuple[Shape, ...], place: Place) -> tuple[Shape, ...]:
+        wanted = self._shapes(place.at("if"))
+        yes, no = self._together(shapes, wanted, place), self._without(shapes, wanted, place)
+        if "then" in place.schema:
+            yes = self._together(yes, self._shapes(place.at("then")), place)
+        if "else" in place.schema:
+            no = self._together(no, self._shapes(place.at("else")), place)
+        return self._few([*yes, *no], place)
+
+    def _without(self, shapes: tuple[Shape, ...], others: tuple[Shape, ...], place: Place) -> tuple[Shape, ...]:
+        """What fits one of some shapes and none of others."""
+        for other in others:
+            self._document.spend(sum(map(_size, shapes)))
+            left = [some for shape in shapes for some in minus(shape, other, self._apart.shapes, place)]
+            shapes = self._few(left, place)
+        return shapes
 
     def _one_of(self, each: list[tuple[Shape, ...]], place: Place) -> list[tuple[Shape, ...]]:
         """The choices, without fixed values that more than one has."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from nbsglang.engine.grammar.regex import parse
+from nbsglang.engine.grammar.rules import Counted, Rule, Shared
 from nbsglang.engine.grammar.schema_formats import format_pattern
 from nbsglang.engine.grammar.schema_patterns import END, searched
 from nbsglang.engine.grammar.schema_shapes import String
@@ -22,10 +23,18 @@ from nbsglang.engine.grammar.syntax import ALL_CHARS, Ahead, Alt, Chars, Node, R
 _ANY = Chars(ALL_CHARS)
 
 
-def string(shape: String) -> Node:
+@lru_cache(maxsize=128)
+def string(shape: String) -> Rule:
     """The strings of a shape, in their quotes. Raises ConstraintError for a pattern that is not supported."""
-    inner = spelled(plain(shape)) if _is_special(shape) else Repeat(free_char(), shape.least, shape.most)
-    return Seq((QUOTE, inner, QUOTE))
+    if _is_special(shape):
+        return Shared(Seq((QUOTE, spelled(plain(shape)), QUOTE)))
+    return Counted(any_string(), shape.least, shape.most) if shape.least or shape.most is not None else any_string()
+
+
+@lru_cache(maxsize=1)
+def any_string() -> Shared:
+    """Any string in its quotes."""
+    return Shared(Seq((QUOTE, Repeat(free_char(), 0, None), QUOTE)))
 
 
 def plain(shape: String) -> Node:

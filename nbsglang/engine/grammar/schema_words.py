@@ -18,11 +18,14 @@ _ANNOTATIONS = (
     "readOnly", "writeOnly", "$defs", "definitions", "$anchor", "discriminator", "contentEncoding", "contentMediaType",
     "contentSchema",
 )  # fmt: skip
-_APPLICATORS = ("type", "enum", "const", "allOf", "anyOf", "oneOf", "$ref")
+_APPLICATORS = (
+    "type", "enum", "const", "allOf", "anyOf", "oneOf", "$ref", "not", "if", "then", "else", "dependencies",
+    "dependentRequired", "dependentSchemas",
+)  # fmt: skip
 _MEANT = (*_APPLICATORS, *dict.fromkeys(keyword for some in KEYWORDS_OF.values() for keyword in some))
 UNSUPPORTED = (
-    "not", "if", "then", "else", "contains", "minContains", "maxContains", "dependencies", "dependentRequired",
-    "dependentSchemas", "unevaluatedItems", "unevaluatedProperties", "extends", "disallow", "divisibleBy",
+    "contains", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties", "extends", "disallow",
+    "divisibleBy",
 )  # fmt: skip
 _KNOWN = frozenset((*_ANNOTATIONS, *_MEANT))
 _ALIKE = 0.85  # from here on two names are taken for two spellings of one

@@ -10,6 +10,7 @@ Not here: the other nodes (`walk.py`).
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +74,19 @@ class Shape:
             bits = np.zeros(32 * self._vocab.n_words, bool)
             np.less_equal(self._token_depths, depth, out=bits[: self._vocab.n_vocab])
             found = self._rows[depth] = np.packbits(bits, bitorder="little").view(np.int32)
+        return found
+
+    @cached_property
+    def around(self) -> npt.NDArray[np.bool_]:
+        """Whether a node leaves it, is below one that does, or leads to one. [n_nodes]"""
+        trie = self._vocab.trie
+        found = np.zeros(len(trie.points), bool)
+        found[self.out_nodes] = True
+        levels = list(pairwise(trie.levels[1:].tolist()))
+        for start, end in levels:
+            found[start:end] |= found[trie.parents[start:end]]
+        for start, end in reversed(levels):
+            found[trie.parents[start:end][found[start:end]]] = True
         return found
 
     @cached_property

@@ -10,11 +10,14 @@ Not here: Python's regular expressions (`regex.py` turns them into nodes), which
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]  # code points, both ends included, ascending, apart, no surrogates
 
 ALL_CHARS: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
+MOST_CALLED = 0x800  # nodes that can refer to each other
+_FIRST_CALL = 0xD800
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +98,24 @@ Node: TypeAlias = Chars | Empty | Seq | Alt | Repeat | Edge | Boundary | Ahead |
 
 def text(value: str) -> Node:
     """The node of one text."""
-    return Seq(tuple(Chars(((ord(char), ord(char)),)) for char in value))
+    return Seq(tuple(map(_char, value)))
+
+
+@lru_cache(maxsize=4096)
+def _char(char: str) -> Chars:
+    return Chars(((ord(char), ord(char)),))
+
+
+def call(number: int) -> Node:
+    """A place for the node with this number, of several that refer to each other (`nested.py`).
+
+    It is written as a surrogate, which no text has.
+    """
+    assert 0 <= number < MOST_CALLED, "a number that can be written"
+    return Chars(((_FIRST_CALL + number, _FIRST_CALL + number),))
+
+
+def called(code_point: int) -> int | None:
+    """The number of the node that a code point is a place for, if it is one."""
+    number = code_point - _FIRST_CALL
+    return number if 0 <= number < MOST_CALLED else None

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbsglang.engine.grammar.partition import FEW, Classes, runs_of
+from nbsglang.engine.grammar.rules import Piece
 from nbsglang.engine.grammar.trie import Indices
 
 DEAD = -1
@@ -88,7 +89,7 @@ class Table:
     costs no lock.
     """
 
-    def __init__(self, automaton: Automaton, lock: threading.RLock | None = None) -> None:
+    def __init__(self, automaton: Automaton | Piece, lock: threading.RLock | None = None) -> None:
         self.n_classes = automaton.n_classes
         self.start = automaton.start
         self.lock = threading.RLock() if lock is None else lock

@@ -5,16 +5,16 @@ Not here: tokens that begin inside one (`index.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from nbsglang.engine.grammar.reached import Reached
 from nbsglang.engine.grammar.table import Table
 from nbsglang.engine.grammar.trie import Indices
 from nbsglang.engine.grammar.vocab import Vocab
-from nbsglang.engine.grammar.walk import Reached
 
 _NONE = np.zeros(0, np.intp)
 
@@ -38,10 +38,11 @@ class Tails:
         self._live: dict[int, npt.NDArray[np.bool_] | None] = {}
         self._is_node = begun.is_node.tobytes()
 
-    def of(self, reached: Reached) -> Ends:
-        """Those that can follow."""
+    def of(self, reached: Reached, base: int = 0) -> Ends:
+        """Those that can follow what has been reached from a node, or it."""
         begun = self._begun
-        found: list[tuple[Indices, int]] = [(begun.roots, reached.start)]
+        first, behind = np.searchsorted(begun.nodes, [base, base + 1])
+        found: list[tuple[Indices, int]] = [(np.arange(first, behind), reached.start)]
         for stretch, chain in reached.parts:
             found += [(at, chain[depth]) for depth, at in stretch.shape.begun if depth < len(chain)]
         others = np.flatnonzero(begun.is_node.take(reached.nodes)) if len(reached.nodes) else _NONE
@@ -61,6 +62,16 @@ class Tails:
                 first, behind = np.searchsorted(self._begun.nodes, [node, node + 1])
                 found += self._of(np.arange(first, behind), state).tokens.tolist()
         return found
+
+    def after(self, state: int, begun: Sequence[tuple[int, int]]) -> list[int]:
+        """Those of some tokens, given with the numbers of their tails, that a character after a state goes on from."""
+        live = self._after(state) if begun else None
+        return [] if live is None else [token for token, tail in begun if live[tail]]
+
+    def within(self, classes: Iterable[int], begun: Sequence[tuple[int, int]]) -> list[int]:
+        """Those of some tokens, as for `after`, that a character of some classes goes on from."""
+        some = [cls for cls in classes if self._any[cls]] if begun else []
+        return [token for token, tail in begun if self._classes[tail, some].any()] if some else []
 
     def _of(self, at: Indices, state: int) -> Ends:
         live = self._after(state)

@@ -12,46 +12,27 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nbsglang.engine.grammar.begun import Begun, Broken, begun_of, range_of
 from nbsglang.engine.grammar.kept import key_of, load, save
 from nbsglang.engine.grammar.matcher import MaskRow
 from nbsglang.engine.grammar.spelling import token_table
 from nbsglang.engine.grammar.trie import Indices, Trie, build
-from nbsglang.engine.grammar.utf8 import Parts, completions, parts
+from nbsglang.engine.grammar.utf8 import Parts, parts
 
 if TYPE_CHECKING:
+    from nbsglang.engine.grammar.lengths import Lengths
+    from nbsglang.engine.grammar.merged import Merged
+    from nbsglang.engine.grammar.parts import Parts as PartsOf
+    from nbsglang.engine.grammar.rules import Counted, Shared
     from nbsglang.engine.grammar.stretch import Shape
 
 NEVER, WHOLE, BROKEN = 0, 1, 2  # kinds of tokens: no text, whole characters, not whole characters
 MANY = 2048  # nodes: worth to be walked in one operation
-
-
-class Broken(NamedTuple):
-    """A token that begins or ends inside a character; `node` is the trie's for its middle."""
-
-    token: int
-    parts: Parts
-    node: int
-
-
-class Begun(NamedTuple):
-    """The tokens with a tail and no head, ordered by the node of their whole characters; those at `roots` have none.
-
-    `tails` are numbers of tails, whose characters have code points from `firsts` to `lasts`.
-    """
-
-    tokens: Indices
-    nodes: Indices
-    depths: Indices
-    tails: Indices
-    is_node: npt.NDArray[np.bool_]  # whether one of the tokens has this node. [n_nodes]
-    roots: Indices
-    firsts: Indices  # [tails]
-    lasts: Indices  # [tails]
 
 
 class Vocab:
@@ -81,6 +62,9 @@ class Vocab:
             save(folder, key, self.trie, self.kinds, nodes)
         ids = np.flatnonzero(self.kinds == BROKEN)
         self.shapes: dict[tuple[int, bytes], Shape] = {}  # for `stretch.py`
+        self.merged: dict[bytes, Merged] = {}  # for `merged.py`
+        self.parts: dict[Shared | Counted, PartsOf] = {}  # for `parts.py`
+        self.lengths: dict[Shared, Lengths] = {}  # for `leaves.py`
         self.broken = tuple(
             Broken(token, _known_parts(self.token_bytes[token]), node)
             for token, node in zip(ids.tolist(), nodes.tolist(), strict=True)
@@ -150,22 +134,26 @@ class Vocab:
     @cached_property
     def begun(self) -> Begun:
         """The tokens that end inside a character and do not begin in one."""
-        items = sorted((item for item in self.broken if not item.parts.head), key=lambda item: (item.node, item.token))
-        nodes = np.array([item.node for item in items], np.intp)
-        number = {tail: n for n, tail in enumerate(self.tails)}
-        is_node = np.zeros(len(self.trie.points), bool)
-        is_node[nodes] = True
-        ranges = np.array([_range_of(tail) for tail in self.tails], np.intp).reshape(-1, 2)
-        return Begun(
-            np.array([item.token for item in items], np.intp),
-            nodes,
-            np.searchsorted(self.trie.levels, nodes, "right") - 1,
-            np.array([number[item.parts.tail] for item in items], np.intp),
-            is_node,
-            np.flatnonzero(nodes == 0),
-            ranges[:, 0],
-            ranges[:, 1],
-        )
+        return begun_of(self.broken, self.tails, self.trie)
+
+    @cached_property
+    def begun_at(self) -> dict[int, list[tuple[int, int]]]:
+        """The tokens of `begun` at each node that has some, with the numbers of their tails."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        columns = (self.begun.tokens, self.begun.nodes, self.begun.tails)
+        for token, node, tail in zip(*(column.tolist() for column in columns), strict=True):
+            found.setdefault(node, []).append((token, tail))
+        return found
+
+    def going_on(self, begun: Iterable[tuple[int, int]], point: int) -> list[int]:
+        """Those of some tokens, given with the numbers of their tails, that the bytes of a character go on from."""
+        data = chr(point).encode()
+        return [token for token, tail in begun if data.startswith(self.tails[tail])]
+
+    @cached_property
+    def goes_on(self) -> npt.NDArray[np.bool_]:
+        """Whether tokens have more after a node, whole characters or not. [n_nodes]"""
+        return (np.diff(self.trie.children) > 0) | self.begun.is_node
 
     @cached_property
     def single_bytes(self) -> frozenset[int]:
@@ -188,7 +176,7 @@ class Vocab:
         """Ranges of code points that tokens can spell alone: first and last of each, ascending, apart."""
         ranges = [(byte, byte) for byte in self.single_bytes if byte < 0x80]
         if self.single_bytes >= set(range(0x80, 0xC0)):
-            ranges += [_range_of(bytes([byte])) for byte in self.single_bytes if 0xC2 <= byte < 0xF5]
+            ranges += [range_of(bytes([byte])) for byte in self.single_bytes if 0xC2 <= byte < 0xF5]
         trie = self.trie
         alone = np.arange(1, trie.children[1])  # nodes of one character
         alone = alone[trie.owners[alone + 1] > trie.owners[alone]]
@@ -218,15 +206,15 @@ def pack(tokens: Indices, n_words: int) -> MaskRow:
     return np.packbits(bits, bitorder="little").view(np.int32)
 
 
+def plain(array: npt.NDArray[Any]) -> memoryview[int]:
+    """An array of integers that gives plain ones, which are faster one by one."""
+    view: Any = array
+    return memoryview(view)
+
+
 def _known_parts(data: bytes) -> Parts:
     found = parts(data)
     assert found is not None, "a token of a kind that has parts"
-    return found
-
-
-def _range_of(begun: bytes) -> tuple[int, int]:
-    found = completions(begun)
-    assert found is not None, "the beginning of a character"
     return found
 
 

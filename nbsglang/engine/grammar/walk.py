@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nbsglang.engine.grammar.reached import Part, Reached
 from nbsglang.engine.grammar.stretch import Stretch, shape_of
 from nbsglang.engine.grammar.table import Table
 from nbsglang.engine.grammar.trie import Indices, spread
@@ -25,22 +26,6 @@ _SMALL = 16  # nodes: no more are walked one by one
 _NARROW = 256  # nodes: no more are worth a list
 _MOST = 64  # nodes that are found one by one before arrays take over
 _Pairs = list[tuple[int, int]]  # nodes with the states there
-
-
-class Part(NamedTuple):
-    """A stretch, and `chain[d]`: the state at depth d of it, from 0 on as deep as it is followed."""
-
-    stretch: Stretch
-    chain: list[int]
-
-
-class Reached(NamedTuple):
-    """Nodes that can follow a state, the root apart: those of some stretches, and others with the state at each."""
-
-    start: int
-    parts: list[Part]
-    nodes: Indices
-    states: Indices
 
 
 class Walk:
@@ -55,12 +40,13 @@ class Walk:
         self._points, self._children = memoryview(points), memoryview(children)  # give plain ints
         self._stretches: dict[tuple[int, bytes], Stretch] = {}
 
-    def narrow(self, state: int) -> _Pairs | None:
-        """All nodes that can follow a state, the root apart, with the states there; None where they may be many."""
-        firsts = [] if self._table.few(state) is not None else self._firsts(state)
+    def narrow(self, state: int, base: int = 0) -> _Pairs | None:
+        """All nodes that can follow a state, with the states there, below the node that led to it; None where they may
+        be many."""
+        firsts = [] if base or self._table.few(state) is not None else self._firsts(state)
         if firsts is None:
             return None
-        found, wide = self._one_by_one(firsts.copy() or [(0, state)])
+        found, wide = self._one_by_one(firsts.copy() or [(base, state)])
         found = firsts + found
         while wide:
             nodes, states = self._level(*_arrays(wide))
@@ -71,14 +57,14 @@ class Walk:
             found += below + more
         return found
 
-    def reach(self, state: int) -> Reached:
-        """All nodes that can follow a state."""
-        if self._table.few(state) is not None:
-            return Reached(state, [], *self._below(*_arrays([(0, state)])))
+    def reach(self, state: int, base: int = 0) -> Reached:
+        """All nodes that can follow a state, below the node that led to it."""
+        if self._table.few(state) is not None or (base and not self._vocab.is_heavy.item(base)):
+            return Reached(state, [], *self._below(*_arrays([(base, state)])))
         parts: list[Part] = []
         found: list[tuple[Indices, Indices]] = []
         light: list[tuple[Indices, Indices]] = []
-        todo = [(0, state)]  # nodes with much below them
+        todo = [(base, state)]  # nodes with much below them
         while todo:
             part, nodes, states = self._from(*todo.pop())
             parts += part
@@ -94,6 +80,18 @@ class Walk:
             light.append((nodes, states))
         found.append(self._below(*_joined(light)))
         return Reached(state, parts, *_joined(found))
+
+    def reach_in(self, state: int, nodes: npt.NDArray[np.bool_]) -> Reached:
+        """Of some nodes, with which those above them are, the ones that can follow a state."""
+        found: list[tuple[Indices, Indices]] = []
+        at, states = _arrays([(0, state)])
+        while len(at):
+            below, counts = spread(self._trie.children, at)
+            wanted = np.flatnonzero(nodes.take(below))
+            below, before = below.take(wanted), np.repeat(states, counts).take(wanted)
+            at, states = self._live(below, self._classes_at(below), before)
+            found.append((at, states))
+        return Reached(state, [], *_joined(found))
 
     def _firsts(self, state: int) -> _Pairs | None:
         """The root's children that can follow a state that more than a few characters can; None if they are many."""

@@ -84,6 +84,47 @@ CASES: dict[str, Case] = {
     "string": Case(
         STR, ["", "a", 'q"uo\\te', "tab\t\n\r\b\f", "\x00\x1f\x7f", "é 漢 😀\u2028", "a/b"], [1, None, ["a"]]
     ),
+    "not of a type": Case({"not": {"type": ["string", "object"]}}, [1, None, [1], True], ["a", {}]),
+    "not listed": Case({"enum": ["a", "b", 1, 2.0], "not": {"enum": ["b", 2]}}, ["a", 1], ["b", 2, 2.0, "c"]),
+    "not in a range": Case(
+        {"type": "number", "not": {"minimum": 1, "exclusiveMaximum": 3}}, [0.9, 3, -5], [1, 2, 2.99]
+    ),
+    "without a property": Case(
+        {"type": "object", "properties": {"a": INT, "b": INT}, "not": {"required": ["a", "b"]}},
+        [{}, {"a": 1}, {"b": 1}, {"b": 1, "c": 2}],
+        [{"a": 1, "b": 1}, {"a": "x"}, 1],
+    ),
+    "if and else": Case(
+        {"type": "integer", "if": {"minimum": 10}, "then": {"maximum": 20}, "else": {"minimum": 3}},
+        [10, 20, 3, 9],
+        [21, 25, 2, -1],
+    ),
+    "dependencies": Case(
+        {
+            "type": "object",
+            "properties": {"a": INT, "b": INT, "c": INT},
+            "dependencies": {"a": ["b"], "b": {"properties": {"c": {"maximum": 5}}}},
+            "$schema": "http://json-schema.org/draft-07/schema#",
+        },
+        [{}, {"a": 1, "b": 1}, {"b": 1, "c": 5}, {"c": 9}],
+        [{"a": 1}, {"a": 1, "c": 2}, {"b": 1, "c": 6}],
+    ),
+    "dependent, open": Case(
+        {"dependentRequired": {"bar": ["foo"]}, "dependentSchemas": {"x": False}},
+        [{}, {"foo": 1}, {"bar": {"bar": {}, "foo": 2}, "foo": 1}, {"bars": 2}, "bar"],
+        [{"bar": 2}, {"x": 1}, {"foo": 1, "x": 1}],
+    ),
+    "dependent": Case(
+        {
+            "type": "object",
+            "properties": {"a": INT, "b": INT},
+            "additionalProperties": False,
+            "dependentRequired": {"a": ["b"]},
+            "dependentSchemas": {"b": {"properties": {"b": {"minimum": 0}}}},
+        },
+        [{}, {"b": 1}, {"a": 1, "b": 1}],
+        [{"a": 1}, {"b": -1}, {"a": 1, "b": -1}],
+    ),
     "lengths": Case(
         {"type": "string", "minLength": 2, "maxLength": 3}, ["ab", "a\n", "😀é\x01", '"""'], ["", "a", "abcd", "😀"]
     ),

@@ -1,0 +1,180 @@
+"""Masks of nested languages, put together of those of their parts: a token may follow where it may follow one of the
+frames of a state.
+
+Nothing is made deterministic for that. An item is a part with a position, or a state where it has no places for others,
+and the number of the frames it goes back to; tokens are followed from item to item.
+
+Not here: the states (`nested.py`), single parts (`ways.py`, `leaves.py`), masks of other automata (`index.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from nbsglang.engine.grammar.leaves import Leaf, Left
+from nbsglang.engine.grammar.matcher import MaskRow
+from nbsglang.engine.grammar.merged import Merged
+from nbsglang.engine.grammar.nested import Frame, Nested
+from nbsglang.engine.grammar.partition import Classes
+from nbsglang.engine.grammar.spots import Spots
+from nbsglang.engine.grammar.tails import Tails
+from nbsglang.engine.grammar.vocab import Vocab
+from nbsglang.engine.grammar.ways import Ways, keep
+
+Item: TypeAlias = tuple[int, int, int]  # a part by its number, a position or state, a number of frames
+
+
+class Composed:
+    """The masks of a `Nested` automaton for a vocabulary that can spell everything. Not for several threads at once.
+
+    Only for one whose parts with places for others are of single characters (`is_possible`).
+    """
+
+    def __init__(self, vocab: Vocab, nested: Nested, classes: Classes, tails: Tails) -> None:
+        self._vocab, self._nested = vocab, nested
+        self._rules = nested.rules
+        self._spots = [asked.spots for asked in nested.rules]
+        self._ways = [None if spots is None else Ways(vocab, spots) for spots in self._spots]
+        self._leaves: dict[int, Leaf] = {}
+        self._beside = classes, tails
+        self._items: dict[Frame, Sequence[Item]] = {}
+        self._backs: dict[int, Sequence[Item]] = {}
+        self._calls: dict[tuple[int, Item], Sequence[Item]] = {}
+        self._beyond: dict[tuple[Merged, int], Sequence[int]] = {}
+        self._equal: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    @staticmethod
+    def is_possible(nested: Nested) -> bool:
+        """Whether masks can be put together so."""
+        return all(asked.is_leaf or asked.spots is not None for asked in nested.rules)
+
+    def sole(self, state: int) -> tuple[Left, Sequence[int]] | None:
+        """What follows a state that is one of a part without places for others: in the part, and beyond it.
+
+        None for other states. Both are the same objects as long as nothing has been forgotten.
+        """
+        frames = self._nested.frames(state)
+        if len(frames) != 1:
+            return None
+        (frame,) = frames
+        if self._ways[frame.rule] is not None or frame.back == 0:
+            return None
+        items = self._of(frame)
+        if len(items) != 1:
+            return None
+        left = self._leaf(frame.rule).part(0, items[0][1])
+        beyond = left.part.beyond
+        return left, () if beyond is None else self._after(beyond, frame.back)
+
+    def found(self, state: int) -> tuple[list[MaskRow], list[int]]:
+        """The mask of a state, without EOS: rows and tokens, some of which may come twice."""
+        rows: list[MaskRow] = []
+        tokens: list[int] = []
+        todo = [(0, item) for frame in self._nested.frames(state) for item in self._of(frame)]
+        seen = set(todo)
+        while todo:
+            node, (rule, at, back) = todo.pop()
+            ways = self._ways[rule]
+            if ways is None:
+                self._add_leaf(node, rule, at, back, rows, tokens)
+                continue
+            way = ways.way(node, at)
+            tokens += way.tokens
+            more = [(child, (rule, after, back)) for child, after in way.downs]
+            for number, after in way.calls:
+                more += [(way.here, item) for item in self._begun(number, (rule, after, back))]
+            if way.ends:
+                more += [(way.here, item) for item in self._behind(back)]
+            if more:
+                todo += [one for one in more if one not in seen]
+                seen.update(more)
+        return rows, tokens
+
+    # ------------------------------------------------------------------------------ items
+
+    def _of(self, frame: Frame) -> Sequence[Item]:
+        """A frame as items."""
+        found = self._items.get(frame)
+        if found is None:
+            rule, state, back = frame
+            spots = self._spots[rule]
+            places = self._rules[rule].places(state) if spots is None else spots.of(state)
+            found = keep(self._items, frame, [(rule, at, back) for at in places])
+        return found
+
+    def _behind(self, back: int) -> Sequence[Item]:
+        """The items behind the end of a part."""
+        found = self._backs.get(back)
+        if found is None:
+            frames = self._nested.back(back)
+            found = keep(self._backs, back, [item for frame in frames for item in self._of(frame)])
+        return found
+
+    def _begun(self, number: int, item: Item) -> Sequence[Item]:
+        """The items of a part that begins in the place before a position, to which it goes back."""
+        found = self._calls.get((number, item))
+        if found is None:
+            rule, at, back = item
+            spots = self._spots[rule]
+            assert isinstance(spots, Spots), "a part with places for others"
+            below = self._nested.back_to(rule, spots.state(at), back)
+            found = self._of(Frame(number, self._rules[number].start, below))
+            keep(self._calls, (number, item), found)
+        return found
+
+    # ------------------------------------------------------------------------------ parts without places for others
+
+    def _leaf(self, rule: int) -> Leaf:
+        found = self._leaves.get(rule)
+        if found is None:
+            found = self._leaves[rule] = Leaf(self._vocab, self._rules[rule], *self._beside, self._nested.is_alone)
+        return found
+
+    def _add_leaf(self, node: int, rule: int, at: int, back: int, rows: list[MaskRow], tokens: list[int]) -> None:
+        left = self._leaf(rule).part(node, at)
+        if left.part.row is not None:
+            rows.append(left.part.row)
+        tokens += left.part.tokens
+        if left.part.beyond is not None and back:
+            tokens += left.kept(self._after(left.part.beyond, back))
+
+    def _after(self, beyond: Merged, back: int) -> Sequence[int]:
+        """The tokens of a small trie that can follow the end of a part, ascending; equal ones are one object."""
+        found = self._beyond.get((beyond, back))
+        if found is None:
+            tokens = tuple(sorted(set(self._through(beyond, back))))
+            found = keep(self._beyond, (beyond, back), self._equal.setdefault(tokens, tokens))
+        return found
+
+    def _through(self, beyond: Merged, back: int) -> list[int]:
+        """The tokens of a small trie that can follow the end of a part."""
+        tokens: list[int] = []
+        todo = [(beyond, item) for item in self._behind(back)]
+        seen = set(todo)
+        while todo:
+            more = self._next(*todo.pop(), tokens)
+            todo += [one for one in more if one not in seen]
+            seen.update(more)
+        return tokens
+
+    def _next(self, at: Merged, item: Item, tokens: list[int]) -> Sequence[tuple[Merged, Item]]:
+        """Add the tokens after an item in a small trie; where to go on from there."""
+        rule, place, back = item
+        ways = self._ways[rule]
+        more: list[tuple[Merged, Item]] = []
+        if ways is None:
+            read = self._leaf(rule).small(at, place)
+            tokens += read.tokens
+            for below, after, ends in read.downs:
+                more.append((below, (rule, after, back)))
+                more += [(below, behind) for behind in self._behind(back)] if ends else ()
+            return more
+        way = ways.small(at, place)
+        tokens += way.tokens
+        more += [(below, (rule, after, back)) for below, after in way.downs]
+        for number, after in way.calls:
+            more += [(at, first) for first in self._begun(number, (rule, after, back))]
+        if way.ends:
+            more += [(at, behind) for behind in self._behind(back)]
+        return more

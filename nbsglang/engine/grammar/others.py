@@ -1,0 +1,136 @@
+"""The texts of an automaton but for a few: names of properties that are not listed.
+
+Not here: which names are listed (`schema_keys.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nbsglang.engine.grammar.rules import Piece
+
+_OFF = -1  # no longer a beginning of one of the texts
+_Moves: TypeAlias = Sequence[tuple[int, Sequence[int]]]
+
+
+class Without:
+    """A `rules.Piece` of the texts of an automaton but for `texts`; to begin like one of these, and to go on, is free.
+
+    So there must be a text of the automaton with every beginning that is not the whole of one of them. A state is one
+    of the automaton with how much of the texts has been read. For one thread at a time.
+    """
+
+    def __init__(self, inner: Piece, texts: Sequence[str]) -> None:
+        self.inner = inner
+        self._nexts: list[dict[int, int]] = [{}]  # of each beginning of the texts, by code points
+        self._is_whole = {self._add(text) for text in texts}
+        self.class_runs, self.n_classes, self._inner_class, self._point = self._classes()
+        self._classes_of: list[list[int]] = [[] for _ in range(inner.n_classes)]
+        for cls, own in enumerate(self._inner_class):
+            self._classes_of[own].append(cls)
+        self._class_of_point = {point: cls for cls, point in self._point.items()}
+        self._ids: dict[tuple[int, int], int] = {}
+        self._states: list[tuple[int, int]] = []
+        self._moves: dict[int, _Moves] = {}
+        self.start = self._state(inner.start, 0)
+
+    def split(self, state: int) -> tuple[int, int]:
+        """The automaton's own state, and the beginning of the texts that has been read, if it is one."""
+        return self._states[state]
+
+    def endings(self, beginning: int) -> list[list[int]]:
+        """What is left of the texts after a beginning, as code points."""
+        found: list[list[int]] = []
+        todo: list[tuple[int, list[int]]] = [(beginning, [])] if beginning != _OFF else []
+        while todo:
+            at, read = todo.pop()
+            if at in self._is_whole:
+                found.append(read)
+            todo += [(after, [*read, point]) for point, after in self._nexts[at].items()]
+        return found
+
+    def accepts(self, state: int) -> bool:
+        """See `rules.Piece`."""
+        at, begun = self._states[state]
+        return begun not in self._is_whole and self.inner.accepts(at)
+
+    def moves(self, state: int) -> _Moves:
+        """See `rules.Piece`."""
+        found = self._moves.get(state)
+        if found is None:
+            found = self._moves[state] = self._made(*self._states[state])
+        return found
+
+    def row(self, state: int) -> npt.NDArray[np.int32]:
+        """See `rules.Piece`."""
+        row = np.full(self.n_classes, -1, np.int32)
+        for target, classes in self.moves(state):
+            row[list(classes)] = target
+        return row
+
+    def key(self, state: int) -> Hashable:
+        """See `rules.Piece`."""
+        at, begun = self._states[state]
+        return self.inner.key(at), begun
+
+    def state_of(self, key: Hashable) -> int:
+        """See `rules.Piece`."""
+        assert isinstance(key, tuple)
+        return self._state(self.inner.state_of(key[0]), key[1])
+
+    def future(self, state: int) -> Hashable:
+        """See `rules.Piece`."""
+        return state
+
+    def places(self, state: int) -> Sequence[int]:
+        """See `rules.Piece`."""
+        return [state]
+
+    def _made(self, at: int, begun: int) -> _Moves:
+        nexts = {} if begun == _OFF else self._nexts[begun]
+        own = {self._class_of_point[point]: after for point, after in nexts.items()}
+        found: list[tuple[int, Sequence[int]]] = []
+        for target, classes in self.inner.moves(at):
+            off = [cls for one in classes for cls in self._classes_of[one] if cls not in own]
+            if off:
+                found.append((self._state(target, _OFF), off))
+            for cls, after in own.items():
+                is_end = after in self._is_whole and not self.inner.moves(target)
+                if self._inner_class[cls] in classes and not is_end:
+                    found.append((self._state(target, after), [cls]))
+        return found
+
+    def _state(self, at: int, begun: int) -> int:
+        state = self._ids.get((at, begun))
+        if state is None:
+            state = self._ids[at, begun] = len(self._states)
+            self._states.append((at, begun))
+        return state
+
+    def _add(self, text: str) -> int:
+        at = 0
+        for char in text:
+            after = self._nexts[at].get(ord(char))
+            if after is None:
+                after = self._nexts[at][ord(char)] = len(self._nexts)
+                self._nexts.append({})
+            at = after
+        return at
+
+    def _classes(
+        self,
+    ) -> tuple[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], int, list[int], dict[int, int]]:
+        """The automaton's classes, with each character of the texts in a class of its own."""
+        starts, classes = self.inner.class_runs
+        points = np.array(sorted({point for nexts in self._nexts for point in nexts}), np.int64)
+        cut = np.unique(np.concatenate([starts, points, points + 1]))
+        cut = cut[cut < 0x110000]
+        numbers = classes[np.searchsorted(starts, cut, "right") - 1]
+        n_inner = self.inner.n_classes
+        inner_class = [*range(n_inner), *numbers[np.searchsorted(cut, points)].tolist()]
+        numbers[np.searchsorted(cut, points)] = n_inner + np.arange(len(points))
+        return (cut, numbers), n_inner + len(points), inner_class, dict(enumerate(points.tolist(), n_inner))

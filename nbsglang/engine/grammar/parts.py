@@ -1,0 +1,134 @@
+"""Masks of parts without places for others, such as strings: what tokens do up to the end of the part.
+
+What comes after its end is left to who knows it. So a part that occurs in many places, or in many grammars, is looked
+at once.
+
+Not here: how they make a mask with those of other parts (`composed.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from nbsglang.engine.grammar.automaton import Automaton
+from nbsglang.engine.grammar.limits import Limits
+from nbsglang.engine.grammar.matcher import MaskRow
+from nbsglang.engine.grammar.merged import Merged, merged
+from nbsglang.engine.grammar.moves import Moves
+from nbsglang.engine.grammar.reached import Reached
+from nbsglang.engine.grammar.rules import Counted, Piece, Shared, piece_of
+from nbsglang.engine.grammar.stretch import shape_of
+from nbsglang.engine.grammar.table import Table
+from nbsglang.engine.grammar.trie import Indices
+from nbsglang.engine.grammar.vocab import MANY, Vocab, pack
+
+_MANY = 64  # tokens: from here on they are a row
+_KEPT = 512  # of a part; the rows of a large vocabulary take some kilobytes each
+_KEPT_PARTS = 128  # of a vocabulary
+
+
+class Part(NamedTuple):
+    """Tokens that stay in a part to their end, as a row and others; and what tokens have that go beyond it."""
+
+    row: MaskRow | None
+    tokens: Sequence[int]
+    beyond: Merged | None
+
+
+class Parts:
+    """The parts of one automaton for one vocabulary, from each of its states. Any thread may ask."""
+
+    def __init__(self, vocab: Vocab, automaton: Piece, lock: threading.RLock) -> None:
+        self.piece = automaton
+        self._vocab = vocab
+        self._lock = lock
+        self._table = Table(automaton, lock)
+        self._moves = Moves(vocab, self._table)
+        self._known: dict[tuple[int, int], Part] = {}
+
+    def part(self, state: int, node: int) -> Part:
+        """What follows a state at a node of the trie, which led to it."""
+        found = self._known.get((state, node))
+        if found is None:
+            with self._lock:
+                if len(self._known) >= _KEPT:
+                    self._known.clear()
+                found = self._known[state, node] = self._made(state, node)
+        return found
+
+    def _made(self, state: int, node: int) -> Part:
+        looped = self._looped(state) if node == 0 else None
+        if looped is not None:
+            return looped
+        narrow = self._moves.narrow((state, b""), node)
+        if narrow is not None:
+            ends = [at for at, there in narrow[1] if self._vocab.goes_on.item(at) and self._table.accepts(there)]
+            return Part(None, narrow[0], self._beyond(np.array(ends, np.intp)))
+        reached, words, broken = self._moves.reach((state, b""), node)
+        tokens = np.concatenate([words.tokens, broken.tokens])
+        row: MaskRow | None = None
+        if reached.parts or len(tokens) > _MANY:
+            row = pack(tokens, self._vocab.n_words)
+            for stretch, chain in reached.parts:
+                row |= stretch.shape.row(len(chain) - 1)
+        return Part(row, tokens.tolist() if row is None else (), self._beyond(self._ends(reached)))
+
+    def _looped(self, state: int) -> Part | None:
+        """The same for a state that all texts of many characters can follow: only tokens with others are looked at."""
+        classes = self.piece.loop(state) if isinstance(self.piece, Automaton) else ()
+        if not classes:
+            return None
+        member = np.zeros(self._table.n_classes, bool)
+        member[list(classes)] = True
+        is_own = member.take(self._point_classes)
+        if self._vocab.point_counts[is_own].sum() < MANY:
+            return None
+        shape = shape_of(self._vocab, 0, is_own)
+        pairs = [
+            (self._vocab.begun.tokens.item(n), self._vocab.begun.tails.item(n)) for _, at in shape.begun for n in at
+        ]
+        begun = self._moves.tails.within(classes, pairs)
+        if len(begun) < len(pairs):
+            return None  # what goes on with others than these depends on the state there
+        reached, words, broken = self._moves.reach_in(state, shape.around)
+        row = pack(np.concatenate([words.tokens, broken.tokens, np.array(begun, np.intp)]), self._vocab.n_words)
+        row |= shape.row(shape.depth)
+        return Part(row, (), self._beyond(self._ends(reached)))
+
+    @cached_property
+    def _point_classes(self) -> Indices:
+        """The class of each code point that the trie has."""
+        return self._table.classes.of_all(self._vocab.points)
+
+    def _beyond(self, nodes: Indices) -> Merged | None:
+        return merged(self._vocab, np.sort(nodes)) if len(nodes) else None
+
+    def _ends(self, reached: Reached) -> Indices:
+        """The nodes at which the part can end, of those that tokens go on from."""
+        found = [reached.nodes[self._accepting(reached.states)]]
+        for stretch, chain in reached.parts:
+            found += [stretch.shape.nodes(d) for d in range(1, len(chain)) if self._table.accepts(chain[d])]
+        nodes = np.concatenate(found)
+        return nodes[self._vocab.goes_on.take(nodes)]
+
+    def _accepting(self, states: Indices) -> Indices:
+        kinds, numbers = np.unique(states, return_inverse=True)
+        accepts = np.array([self._table.accepts(state) for state in kinds.tolist()], bool)
+        return np.flatnonzero(accepts.take(numbers)) if len(kinds) else numbers
+
+
+def parts_of(vocab: Vocab, shared: Shared | Counted) -> Parts:
+    """The parts of a shared automaton, or of strings that are counted, which all grammars have together."""
+    found = vocab.parts.get(shared)
+    if found is None:
+        for other in list(vocab.parts)[: max(len(vocab.parts) + 1 - _KEPT_PARTS, 0)]:
+            vocab.parts.pop(other, None)  # another thread may have been here
+        lock = shared.shared.lock if isinstance(shared, Counted) else shared.lock
+        with lock:
+            found = vocab.parts[shared] = Parts(vocab, piece_of(shared, Limits(), alone=False), lock)
+    return found
