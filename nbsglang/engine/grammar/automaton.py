@@ -17,11 +17,10 @@ import numpy.typing as npt
 from nbsglang.engine.grammar.alphabet import Alphabet
 from nbsglang.engine.grammar.build import build
 from nbsglang.engine.grammar.guarded import Guarded
-from nbsglang.engine.grammar.limits import Limits, Meter, OutgrownError
+from nbsglang.engine.grammar.limits import Limits, Meter, NoTextError, OutgrownError
 from nbsglang.engine.grammar.plain import Machine, Plain, bits_of
 from nbsglang.engine.grammar.program import Program
 from nbsglang.engine.grammar.syntax import Node
-from nbsglang.errors import ConstraintError
 
 DEAD = -1
 _Moves: TypeAlias = Sequence[tuple[int, Sequence[int]]]  # states with the classes that lead to each
@@ -59,7 +58,7 @@ class Automaton:
         self._live: list[bool | None] = []
         self.start = self._state(self._machine.start)
         if not self._is_live(self.start):
-            raise ConstraintError(
+            raise NoTextError(
                 "the constraint matches no text at all: its anchors, boundaries or lookarounds contradict each other"
             )
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from nbsglang.engine.grammar.blocks import Block, Fork, Gate, Loop, Row
 from nbsglang.engine.grammar.joins import flat, folded, in_groups, in_lines
-from nbsglang.engine.grammar.limits import Limits
+from nbsglang.engine.grammar.limits import Limits, NoTextError
 from nbsglang.engine.grammar.plan import GateSpec, Plan, Sketch
 from nbsglang.engine.grammar.runs import Run, chain, line
 from nbsglang.engine.grammar.syntax import (
@@ -50,7 +50,7 @@ def build(node: Node, limits: Limits) -> Plan:
     builder = _Builder(limits)
     part = builder.part(node)
     if part is None:
-        raise ConstraintError("the constraint matches no text at all: some part of it allows no character")
+        raise NoTextError("the constraint matches no text at all: some part of it allows no character")
     main = builder.sketch([part])
     return Plan(list(builder.set_ids), builder.gates, main)
 

@@ -56,6 +56,11 @@ class Index:
         self._row_of: dict[State, int] = {}
         self._has_text: dict[int, bool] = {}
 
+    @property
+    def is_proved(self) -> bool:
+        """Whether tokens can spell a match from all states, as the vocabulary has what the automaton needs."""
+        return self._live.is_proved
+
     def check(self, name: str) -> None:
         """Raise ConstraintError, with this name for the constraint, if no tokens lead from the start to a match."""
         with self._lock:

@@ -28,6 +28,10 @@ class Limits:
     depth: int = 150
 
 
+class NoTextError(ConstraintError):
+    """Nothing matches the constraint, or a part of it."""
+
+
 class OutgrownError(ConstraintError):
     """What has been met of an automaton is all that may be kept; made anew it can go on from any one text."""
 

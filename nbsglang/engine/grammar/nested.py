@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from nbsglang.engine.grammar.asked import Asked, common
 from nbsglang.engine.grammar.limits import Limits, OutgrownError
-from nbsglang.engine.grammar.productive import check_productive
-from nbsglang.engine.grammar.rules import Rule, piece_of
+from nbsglang.engine.grammar.productive import with_texts
+from nbsglang.engine.grammar.rules import Rule
 from nbsglang.engine.grammar.table import DEAD
 
 _N_POINTS = 0x110000
@@ -54,18 +54,16 @@ class Nested:
     """A `table.Automaton` of the first of some parts, which refer to each other by their places in the sequence.
 
     With `alone` it shares no automaton with others, so that there is room for as many states as the limits say. Raises
-    ConstraintError where one of the parts has no text, and past the limits. For one thread at a time.
+    NoTextError where the first part has no text, ConstraintError past the limits. For one thread at a time.
     """
 
     def __init__(self, rules: Sequence[Rule], limits: Limits | None = None, alone: bool = False) -> None:
         self._limits = limits or Limits()
         self.is_alone = alone
-        self._given = rules
-        check_productive(rules)
         inner = replace(self._limits, memory=self._limits.memory // (len(rules) + 1))
-        pieces = [piece_of(rule, inner, alone) for rule in rules]
+        self._given, pieces = with_texts(rules, inner, alone)
         self.class_runs, self.n_classes, classes = common(pieces)
-        self.rules = [Asked(*each) for each in zip(rules, pieces, classes, strict=True)]
+        self.rules = [Asked(*each) for each in zip(self._given, pieces, classes, strict=True)]
         self._memory = 0
         self._backs: list[frozenset[Frame]] = [frozenset()]
         self._back_ids = {self._backs[0]: 0}

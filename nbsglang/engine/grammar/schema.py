@@ -16,9 +16,10 @@ from typing import Any
 
 from nbsglang.engine.grammar.automaton import Automaton as PatternAutomaton
 from nbsglang.engine.grammar.compiled import Grammar
-from nbsglang.engine.grammar.limits import Limits
+from nbsglang.engine.grammar.limits import Limits, NoTextError
 from nbsglang.engine.grammar.nested import Nested
 from nbsglang.engine.grammar.pattern import shown
+from nbsglang.engine.grammar.productive import is_recursive
 from nbsglang.engine.grammar.rows import SharedRows
 from nbsglang.engine.grammar.rules import Rule
 from nbsglang.engine.grammar.schema_keys import is_nothing
@@ -39,12 +40,19 @@ def compile_json_schema(schema: str | dict[str, Any], vocab: Vocab, rows: Shared
     where nothing can match. Raises NotRegularError for what is beyond an automaton.
     """
     document = Document(schema)
-    return Grammar(f"json_schema {shown(document.text)}", _automaton(_rules(document)), vocab, rows)
+    rules = _rules(document)
+    name = f"json_schema {shown(document.text)}"
+    grammar = Grammar(name, _automaton(document, rules), vocab, rows, is_checked=True)
+    if not grammar.index.is_proved and is_recursive(rules):  # a search for a match could go deeper without end
+        raise NotRegularError("it has the like of itself inside, and the vocabulary lacks some of its characters")
+    grammar.index.check(name)
+    return grammar
 
 
 def schema_automaton(schema: str | dict[str, Any]) -> Automaton:
     """The automaton of the JSON texts that a schema allows. Raises as `compile_json_schema` does."""
-    return _automaton(_rules(Document(schema)))
+    document = Document(schema)
+    return _automaton(document, _rules(document))
 
 
 def schema_rules(schema: str | dict[str, Any]) -> Sequence[Rule]:
@@ -64,9 +72,11 @@ def _rules(document: Document) -> Sequence[Rule]:
     return [node, *nodes.rules]
 
 
-def _automaton(rules: Sequence[Rule]) -> Automaton:
+def _automaton(document: Document, rules: Sequence[Rule]) -> Automaton:
     try:
         first, *others = rules
         return Nested(rules, _LIMITS) if others or not isinstance(first, Node) else PatternAutomaton(first, _LIMITS)
-    except ConstraintError as error:  # it is too large, or lookaheads in it contradict each other
+    except NoTextError:
+        raise ConstraintError(f"json_schema {shown(document.text)} cannot be used: no value fits it") from None
+    except ConstraintError as error:  # it is too large
         raise NotRegularError(str(error)) from None

@@ -188,9 +188,9 @@ def test_depth_has_no_end(vocab: Vocab) -> None:
     assert allowed(matcher) == allowed(grammar.matcher())
 
 
-def test_what_is_inside_itself_without_end_is_no_automaton(vocab: Vocab) -> None:
+def test_what_is_inside_itself_without_end_has_no_value(vocab: Vocab) -> None:
     for schema in (closed({"next": {"$ref": "#"}}, "next"), {"type": "array", "items": {"$ref": "#"}, "minItems": 1}):
-        with pytest.raises(NotRegularError, match="without end"):
+        with pytest.raises(ConstraintError, match="no value fits"):
             compile_json_schema(schema, vocab)
 
 
@@ -251,3 +251,33 @@ def test_every_token_of_the_default_model(smollm2_folder: Path) -> None:
     assert matcher.ended
     assert n_checked > 30
     assert json.loads(text)
+
+
+@pytest.mark.parametrize("missing", ["t", "]", "0"])
+def test_what_is_inside_itself_is_left_to_others_where_tokens_lack_its_characters(missing: str) -> None:
+    """A search for a match could go deeper without end. What is not inside itself is ours."""
+    tokens = [bytes([byte]) for byte in range(32, 127) if chr(byte) != missing]
+    vocab = Vocab([*tokens, b""], [len(tokens)], [len(tokens)])
+    with pytest.raises(NotRegularError, match="inside"):
+        compile_json_schema({}, vocab)
+    grammar = compile_json_schema(closed({"a": {"type": "boolean"}}), vocab)
+    assert grammar.matcher().accept(tokens.index(b"{"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": ["string", "null"], "minLength": 6, "pattern": r"^\w{2,5}$"}, "null"),
+        ({"type": "object", "properties": {"a": {"type": "integer"}}, "propertyNames": False}, "{}"),
+        (closed({"a": {"type": "integer"}, "b": {"type": "array", "items": {"$ref": "#/properties/b"}, "minItems": 1}}),
+         '{"a": 1}'),
+    ],
+)  # fmt: skip
+def test_a_part_without_a_text_is_left_out(schema: dict[str, Any], text: str) -> None:
+    automaton = schema_automaton(schema)
+    state = automaton.start
+    for char in text:
+        row = automaton.row(state)
+        state = int(row[automaton.class_of[ord(char)]])
+        assert state >= 0
+    assert automaton.accepts(state)
