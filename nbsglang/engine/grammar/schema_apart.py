@@ -1,6 +1,7 @@
 """Whether two shapes can be shown to have no value in common, as the choices of a `oneOf` must.
 
-What is shown is true; shapes that are apart for reasons that are not looked at (two patterns, say) are not shown to be.
+What is shown is true; shapes that are apart for reasons that are not looked at (two patterns, say) are not shown to be,
+nor are those that have places in them which are being read.
 
 Not here: what is done about it (`schema_reader.py`).
 """
@@ -9,18 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nbsglang.engine.grammar.schema_places import Sub
+from nbsglang.engine.grammar.schema_places import Sub, UnreadError
 from nbsglang.engine.grammar.schema_shapes import Array, Fixed, Number, Object, Shape, String, joined, meet
-from nbsglang.engine.grammar.schema_values import fits, same
+from nbsglang.engine.grammar.schema_values import Fitting, same
 
 _DEPTH = 6  # of items and properties that are looked into
 
 
 class Apart:
-    """Asks `alternatives` for the shapes of what parts must be, and counts its work with `spend`."""
+    """Asks `alternatives` for the shapes of what parts must be and `fitting` for values; counts work with `spend`."""
 
-    def __init__(self, alternatives: Callable[[Sub], tuple[Shape, ...]], spend: Callable[[int], None]) -> None:
+    def __init__(
+        self, alternatives: Callable[[Sub], tuple[Shape, ...]], fitting: Fitting, spend: Callable[[int], None]
+    ) -> None:
         self._alternatives = alternatives
+        self._fitting = fitting
         self._spend = spend
 
     def shapes(self, one: Shape, other: Shape, depth: int = _DEPTH) -> bool:
@@ -29,9 +33,9 @@ class Apart:
         if isinstance(one, Fixed) and isinstance(other, Fixed):
             return not same(one.value, other.value)
         if isinstance(one, Fixed):
-            return not fits(one.value, other, self._alternatives)
+            return self._is_not(one, other)
         if isinstance(other, Fixed):
-            return not fits(other.value, one, self._alternatives)
+            return self._is_not(other, one)
         if type(one) is not type(other):
             return True
         if isinstance(one, Number | String):
@@ -41,6 +45,12 @@ class Apart:
         if depth and isinstance(one, Object) and isinstance(other, Object):
             return self._objects(one, other, depth)
         return False
+
+    def _is_not(self, value: Fixed, other: Shape) -> bool:
+        try:
+            return not self._fitting.shape(value.value, other)
+        except UnreadError:
+            return False
 
     def _arrays(self, one: Array, other: Array, depth: int) -> bool:
         lengths = [shape.most for shape in (one, other) if shape.most is not None]
@@ -56,9 +66,20 @@ class Apart:
         if counts and min(counts) < max(one.least, other.least):
             return True
         required = dict.fromkeys(one.required + other.required)
-        return any(self._subs(one.member(name), other.member(name), depth) for name in required)
+        each = ((one.members(name), other.members(name)) for name in required)
+        return any(all(self._subs(a, b, depth) for a in some for b in others) for some, others in each)
 
     def _subs(self, one: Sub, other: Sub, depth: int) -> bool:
         if not one or not other or one == other:
-            return not self._alternatives(joined(one, other))
-        return all(self.shapes(a, b, depth - 1) for a in self._alternatives(one) for b in self._alternatives(other))
+            return self._read(joined(one, other)) == ()
+        some, others = self._read(one), self._read(other)
+        if some is None or others is None:
+            return () in (some, others)
+        return all(self.shapes(a, b, depth - 1) for a in some for b in others)
+
+    def _read(self, sub: Sub) -> tuple[Shape, ...] | None:
+        """The shapes; None if they are just being worked out."""
+        try:
+            return self._alternatives(sub)
+        except UnreadError:
+            return None

@@ -13,6 +13,7 @@ Not here: formats of numbers (`schema_keywords.py`).
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from functools import cache
 
@@ -27,6 +28,11 @@ _ALIKE = 0.8  # from here on two names are taken for two spellings of one
 def format_pattern(name: str) -> str:
     """The regular expression of a format. Raises KeyError if it is not supported."""
     return _patterns()[name]
+
+
+def is_of_format(name: str, value: str) -> bool:
+    """Whether a text is of a format as it is read here: all that read it otherwise take more, or any text."""
+    return re.fullmatch(format_pattern(name), value) is not None
 
 
 @cache

@@ -45,10 +45,13 @@ NUMBER_FORMATS = {
 }
 
 
-def shape_of(place: Place, kind: str, is_integer: bool) -> Iterable[Shape]:
-    """The shape that the keywords of a type leave, if they leave any. Raises ConstraintError, which names the place."""
+def shape_of(place: Place, kind: str, is_integer: bool, loose: bool) -> Iterable[Shape]:
+    """The shape that the keywords of a type leave, if they leave any. Raises ConstraintError, which names the place.
+
+    With `loose`, formats of numbers say nothing: JSON Schema does not know them.
+    """
     makers: dict[str, Callable[[Place], Shape | None]] = {"string": _string, "array": _array, "object": _object}
-    shape = _number(place, is_integer) if kind == "number" else makers[kind](place)
+    shape = _number(place, is_integer, loose) if kind == "number" else makers[kind](place)
     if shape is not None:
         yield shape
 
@@ -64,7 +67,7 @@ def _string(place: Place) -> Shape | None:
     return counted(String(_count(place, "minLength") or 0, _count(place, "maxLength"), patterns, formats))
 
 
-def _number(place: Place, is_integer: bool) -> Shape | None:
+def _number(place: Place, is_integer: bool, loose: bool) -> Shape | None:
     lows = _bounds(place, "minimum", "exclusiveMinimum")
     highs = _bounds(place, "maximum", "exclusiveMaximum")
     steps: tuple[Fraction, ...] = ()
@@ -76,7 +79,7 @@ def _number(place: Place, is_integer: bool) -> Shape | None:
     low = max(lows, key=lambda bound: (bound.value, bound.is_open), default=None)
     high = min(highs, key=lambda bound: (bound.value, not bound.is_open), default=None)
     shape = ranged(Number(is_integer, low, high, steps))
-    name = place.schema.get("format")
+    name = None if loose else place.schema.get("format")
     return meet(shape, NUMBER_FORMATS[name]) if shape and isinstance(name, str) and name in NUMBER_FORMATS else shape
 
 

@@ -18,7 +18,7 @@ from nbsglang.engine.grammar.schema_places import Document, NotRegularError, Sub
 from nbsglang.engine.grammar.schema_reader import Reader
 from nbsglang.engine.grammar.schema_shapes import Array, Fixed, Number, Object, Shape, String
 from nbsglang.engine.grammar.schema_strings import string
-from nbsglang.engine.grammar.schema_values import fits, written
+from nbsglang.engine.grammar.schema_values import written
 from nbsglang.engine.grammar.syntax import MOST_CALLED, Alt, Node, call, text
 
 
@@ -38,7 +38,7 @@ class Nodes:
 
     def fits(self, value: Any, sub: Sub) -> bool:
         """See `Maker.fits`."""
-        return any(fits(value, shape, self._reader.alternatives) for shape in self._reader.alternatives(sub))
+        return self._reader.fitting.sub(value, sub)
 
     def node(self, sub: Sub) -> Node:
         """See `Maker.node`. What may be inside itself is a place for one of `inner`. Raises NotRegularError."""

@@ -29,6 +29,10 @@ class NotRegularError(Exception):
     """
 
 
+class UnreadError(ConstraintError):
+    """A schema is asked for while it is being read: it refers to itself, or it is looked at on the way."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A schema and its JSON pointer; `rebased` is whether an `$id` on the way changes what its references mean."""
@@ -50,10 +54,10 @@ class Place:
             place.fail(f"{shown(found)} is not a schema: it must be an object or a boolean")
         return place
 
-    def fail(self, message: str, keyword: str = "") -> NoReturn:
+    def fail(self, message: str, keyword: str = "", error: type[ConstraintError] = ConstraintError) -> NoReturn:
         """Raise ConstraintError with the place, and the keyword if one is given."""
         name = f"{keyword!r} " if keyword else ""
-        raise ConstraintError(f"json_schema cannot be used: {name}at {self.pointer}: {message}")
+        raise error(f"json_schema cannot be used: {name}at {self.pointer}: {message}")
 
     def beyond(self, message: str, keyword: str) -> NoReturn:
         """Raise NotRegularError with the place and the keyword."""

@@ -11,31 +11,40 @@ of `oneOf` exclude each other (`schema_apart.py`).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 from nbsglang.engine.grammar.pattern import shown
 from nbsglang.engine.grammar.schema_apart import Apart
 from nbsglang.engine.grammar.schema_keywords import KEYWORDS_OF, shape_of
 from nbsglang.engine.grammar.schema_logic import DEPENDENCIES, dependencies, lacking, minus, objects_of
-from nbsglang.engine.grammar.schema_places import Document, Place, Sub
+from nbsglang.engine.grammar.schema_places import Document, Place, Sub, UnreadError
 from nbsglang.engine.grammar.schema_shapes import EVERYTHING, Array, Fixed, Object, Shape, meet
-from nbsglang.engine.grammar.schema_values import fits, same
+from nbsglang.engine.grammar.schema_values import Fitting, same
 from nbsglang.engine.grammar.schema_words import objection
 
 _TYPES = ("null", "boolean", *KEYWORDS_OF, "integer")
+_UNSURE = re.compile(r'"(pattern|format)|\\u')  # in a document's text: keywords that readers take differently
 _MANY = 256  # shapes that a schema may be a choice of, fixed values apart
 
 
 class Reader:
-    """The shapes of the schemas of a document, each worked out once."""
+    """The shapes of the schemas of a document, each worked out once.
 
-    def __init__(self, document: Document) -> None:
+    They have what fits to all readers of schemas, as these differ in what patterns and formats mean. What must not fit
+    is asked of the `opposite`, whose shapes have what may fit to any; and this one is the opposite of that one.
+    """
+
+    def __init__(self, document: Document, opposite: Reader | None = None) -> None:
         self._document = document
+        self._is_loose = opposite is not None
         self._of_place: dict[Place, tuple[Shape, ...] | None] = {}
         self._of_sub: dict[Sub, tuple[Shape, ...]] = {}
-        self._apart = Apart(self.alternatives, document.spend)
+        self.fitting = Fitting(self.alternatives, self._is_loose)
+        self._opposite = opposite or (Reader(document, self) if _UNSURE.search(document.text) else self)
+        self._apart = Apart(self._opposite.alternatives, self._opposite.fitting, document.spend)
 
     def alternatives(self, sub: Sub) -> tuple[Shape, ...]:
         """The shapes of what fits all places. Raises ConstraintError and NotRegularError, which name the place."""
@@ -51,10 +60,14 @@ class Reader:
         if place in self._of_place:
             known = self._of_place[place]
             if known is None:
-                place.fail("it refers to itself without a value in between: it says nothing", "$ref")
+                place.fail("it refers to itself without a value in between: it says nothing", "$ref", UnreadError)
             return known
         self._of_place[place] = None
-        known = self._of_place[place] = self._read(place)
+        try:
+            known = self._of_place[place] = self._read(place)
+        except UnreadError:  # it may be read later
+            del self._of_place[place]
+            raise
         return known
 
     def _read(self, place: Place) -> tuple[Shape, ...]:
@@ -65,7 +78,7 @@ class Reader:
         for keyword in schema:
             if objection(keyword):
                 place.fail(objection(keyword), keyword)
-        shapes = tuple(_own(place))
+        shapes = tuple(_own(place, self._is_loose))
         for keyword in ("enum", "const"):
             if keyword in schema:
                 shapes = self._together(shapes, _fixed(place, keyword), place)
@@ -78,14 +91,15 @@ class Reader:
             if keyword in schema:
                 shapes = self._depending(keyword, shapes, place)
         if "not" in schema:
-            shapes = self._without(shapes, self._shapes(place.at("not")), place)
+            shapes = self._without(shapes, self._opposite._shapes(place.at("not")), place)
         return self._conditional(shapes, place) if "if" in schema else shapes
 
     def is_exclusive(self, place: Place) -> bool:
         """Whether it can be shown that no value fits two choices of the `oneOf` of a place. Raises as above."""
         schema = {keyword: value for keyword, value in place.schema.items() if keyword != "oneOf"}
-        others = self._shapes(Place(f"{place.pointer}/oneOf", schema, place.rebased))
-        each = [self._together(others, self._shapes(branch), place) for branch in _list(place, "oneOf")]
+        widely = self._opposite
+        others = widely._shapes(Place(f"{place.pointer}/oneOf", schema, place.rebased))
+        each = [widely._together(others, widely._shapes(branch), place) for branch in _list(place, "oneOf")]
         return all(self._apart.shapes(a, b) for one, other in combinations(each, 2) for a in one for b in other)
 
     def _combined(
@@ -97,7 +111,7 @@ class Reader:
             return shapes
         each = [self._together(shapes, self._shapes(branch), place) for branch in branches]
         if keyword == "oneOf":
-            each = self._one_of(each, place)
+            each = self._one_of(each, self._against(each, branches), place)
         return self._few([shape for some in each for shape in some], place)
 
     def _depending(self, keyword: str, shapes: tuple[Shape, ...], place: Place) -> tuple[Shape, ...]:
@@ -110,8 +124,8 @@ class Reader:
         return shapes
 
     def _conditional(self, shapes: tuple[Shape, ...], place: Place) -> tuple[Shape, ...]:
-        wanted = self._shapes(place.at("if"))
-        yes, no = self._together(shapes, wanted, place), self._without(shapes, wanted, place)
+        yes = self._together(shapes, self._shapes(place.at("if")), place)
+        no = self._without(shapes, self._opposite._shapes(place.at("if")), place)
         if "then" in place.schema:
             yes = self._together(yes, self._shapes(place.at("then")), place)
         if "else" in place.schema:
@@ -126,20 +140,25 @@ class Reader:
             shapes = self._few(left, place)
         return shapes
 
-    def _one_of(self, each: list[tuple[Shape, ...]], place: Place) -> list[tuple[Shape, ...]]:
+    def _against(self, each: list[tuple[Shape, ...]], branches: list[Place]) -> list[tuple[Shape, ...]]:
+        """For the choices of a `oneOf`, what values of the others must not be."""
+        return each if self._opposite is self else [self._opposite._shapes(branch) for branch in branches]
+
+    def _one_of(
+        self, each: list[tuple[Shape, ...]], against: list[tuple[Shape, ...]], place: Place
+    ) -> list[tuple[Shape, ...]]:
         """The choices, without fixed values that more than one has."""
-        values = [[shape for shape in some if isinstance(shape, Fixed)] for some in each]
         others = [[shape for shape in some if not isinstance(shape, Fixed)] for some in each]
+        values, found = ([[s for s in some if isinstance(s, Fixed)] for some in many] for many in (each, against))
         self._document.spend(sum(map(len, values)) ** 2 // 16)
-        for one, other in combinations(range(len(each)), 2):
-            pairs = ((a, b) for a in (*others[one], *values[one]) for b in (*others[other], *values[other]))
-            for a, b in pairs:
+        for one, other in (combinations if each is against else permutations)(range(len(each)), 2):
+            for a, b in ((a, b) for a in each[one] for b in against[other]):
                 if isinstance(a, Fixed) and isinstance(b, Fixed):
                     continue
                 if not self._apart.shapes(a, b):
                     place.beyond(f"its choices {one} and {other} may both fit one value", "oneOf")
         return [
-            (*others[n], *(shape for shape in values[n] if not _is_in(shape.value, values[:n] + values[n + 1 :])))
+            (*others[n], *(shape for shape in values[n] if not _is_in(shape.value, found[:n] + found[n + 1 :])))
             for n in range(len(each))
         ]
 
@@ -158,9 +177,9 @@ class Reader:
 
     def _met(self, one: Shape, other: Shape) -> Shape | None:
         if isinstance(one, Fixed):
-            return one if fits(one.value, other, self.alternatives) else None
+            return one if self.fitting.shape(one.value, other) else None
         if isinstance(other, Fixed):
-            return other if fits(other.value, one, self.alternatives) else None
+            return other if self.fitting.shape(other.value, one) else None
         return meet(one, other)
 
     def _few(self, shapes: list[Shape], place: Place) -> tuple[Shape, ...]:
@@ -169,7 +188,7 @@ class Reader:
         return tuple(shapes)
 
 
-def _own(place: Place) -> Iterable[Shape]:
+def _own(place: Place, loose: bool) -> Iterable[Shape]:
     """The shapes by `type` and the keywords of each type."""
     wanted = place.schema.get("type", list(_TYPES[:-1]))
     wanted = [wanted] if isinstance(wanted, str) else wanted
@@ -182,9 +201,9 @@ def _own(place: Place) -> Iterable[Shape]:
             yield Fixed(True)
             yield Fixed(False)
         elif name != "integer":
-            yield from shape_of(place, name, is_integer=False)
+            yield from shape_of(place, name, is_integer=False, loose=loose)
         elif "number" not in wanted:
-            yield from shape_of(place, "number", is_integer=True)
+            yield from shape_of(place, "number", is_integer=True, loose=loose)
 
 
 def _fixed(place: Place, keyword: str) -> tuple[Shape, ...]:

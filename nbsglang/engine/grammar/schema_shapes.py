@@ -79,16 +79,37 @@ class Object:
     most: int | None = None
     names: Sub = ()
 
+    def members(self, name: str) -> tuple[Sub, ...]:
+        """What the property of a name must be by each meaning of the patterns; mostly they agree."""
+        surely = [sub for pattern, sub in self.patterns if is_found(pattern, name)]
+        maybe = [sub for pattern, sub in self.patterns if may_be_found(pattern, name)]
+        return tuple(dict.fromkeys((self._member(name, surely), self._member(name, maybe))))
+
     def member(self, name: str) -> Sub:
         """What the property of a name must be."""
-        found = [sub for pattern, sub in self.patterns if re.search(pattern, name)]
+        return self._member(name, [sub for pattern, sub in self.patterns if re.search(pattern, name)])
+
+    def _member(self, name: str, found: list[Sub]) -> Sub:
         if name in self.properties:
-            found.insert(0, self.properties[name])
+            found = [self.properties[name], *found]
         return joined(*found) if found else self.additional
 
 
 Shape: TypeAlias = Fixed | Number | String | Array | Object
 EVERYTHING: tuple[Shape, ...] = (Fixed(None), Fixed(True), Fixed(False), Number(), String(), Array(), Object())
+
+
+def is_found(pattern: str, value: str) -> bool:
+    """Whether a pattern is found in a text, to all readers."""
+    return bool(re.search(pattern, value) and re.search(pattern, value, re.ASCII))
+
+
+def may_be_found(pattern: str, value: str) -> bool:
+    """Whether a pattern is found in a text to some reader: ECMAScript's white space is Unicode's, its words are not."""
+    spaced = re.sub(r"[\s\ufeff]", " ", value)
+    return bool(
+        re.search(pattern, value) or re.search(pattern, value, re.ASCII) or re.search(pattern, spaced, re.ASCII)
+    )
 
 
 def joined(*subs: Sub) -> Sub:
@@ -142,7 +163,10 @@ def _numbers(one: Number, other: Number) -> Number | None:
 
 def _objects(one: Object, other: Object) -> Shape | None:
     """An additional property of the one may be one that the other has a name for, not one it has a pattern for."""
-    patterns = one.patterns + tuple(pattern for pattern in other.patterns if pattern not in one.patterns)
+    subs = dict(one.patterns)
+    for pattern, sub in other.patterns:
+        subs[pattern] = joined(subs.get(pattern, ()), sub)
+    patterns = tuple(subs.items())
     if patterns and one.patterns != other.patterns:
         # A name that a pattern of one is found in may be an additional one of the other.
         if (one.patterns and other.additional) or (other.patterns and one.additional):

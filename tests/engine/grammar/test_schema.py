@@ -29,7 +29,8 @@ from benchmarks.schema_files import bounded, read
 from benchmarks.schemas import measure, table
 from nbsglang.engine.grammar import compile_json_schema as lazily_loaded
 from nbsglang.engine.grammar.schema import compile_json_schema, schema_automaton, schema_rules
-from nbsglang.engine.grammar.schema_places import NotRegularError
+from nbsglang.engine.grammar.schema_places import Document, NotRegularError
+from nbsglang.engine.grammar.schema_reader import Reader
 from nbsglang.engine.grammar.vocab import Vocab
 from nbsglang.errors import ConstraintError
 from nbsglang.lang.types import typed
@@ -473,7 +474,6 @@ def test_a_dict_that_is_no_json_is_refused() -> None:
         {"type": "integer", "multipleOf": 7},
         {"type": "object", "additionalProperties": {"type": "null"}, "minProperties": 2},
         {"type": "string", "pattern": r"\p{L}"},
-        closed({"next": {"$ref": "#"}}, "next"),
         {"type": "string", "not": {"pattern": "a"}},
         {"type": "number", "not": {"type": "integer"}},
     ],
@@ -481,6 +481,94 @@ def test_a_dict_that_is_no_json_is_refused() -> None:
 def test_what_is_beyond_an_automaton_says_so(schema: Any) -> None:
     with pytest.raises(NotRegularError):
         schema_automaton(json.dumps(schema))
+
+
+# ------------------------------------------------------------- what readers of schemas do not agree on
+
+_WORD: dict[str, Any] = {"type": "string", "pattern": r"^\w$"}
+_LONG_TIME = "2024-02-29T00:00:00.1234567890123Z"  # of more digits than ours have
+_BIG = 99_999_999_999
+_INT32 = {"type": "integer", "format": "int32"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "left", "unsure"),
+    [
+        ({"enum": ["é", "!"], "not": _WORD}, ["!"], ["é", "a"]),
+        ({"enum": ["é\u00a0", "!"], "not": {"pattern": r"^\W\s$"}}, ["!"], ["é\u00a0"]),
+        ({"enum": ["é", "a"], "if": _WORD, "then": {"const": "a"}}, ["a"], ["é"]),
+        ({"enum": ["é", "a", 1], "not": {"enum": ["é"], "pattern": r"^\w$"}}, ["a", 1], ["é"]),
+        ({"enum": ["é", "a", 1], "not": {"enum": ["é", "a"], "not": _WORD}}, ["a", 1], ["é"]),
+        ({"enum": [["é"], ["!"]], "not": {"items": _WORD}}, [["!"]], [["é"]]),
+        ({"enum": [{"é": 1}, {"a": "b"}], "not": {"patternProperties": {r"^\w$": INT}}}, [{"a": "b"}], [{"é": 1}]),
+        ({"enum": [{"é": "a"}, {"é": 1}, 2], "patternProperties": {r"^\w$": INT}}, [{"é": 1}, 2], [{"é": "a"}]),
+        ({"enum": [_LONG_TIME, 1], "not": {"type": "string", "format": "date-time"}}, [1], [_LONG_TIME]),
+        ({"enum": ["a b@c", 1], "not": {"type": "string", "format": "email"}}, [1], ["a b@c"]),
+        ({"type": ["integer", "null"], "not": _INT32}, [None], [1, _BIG]),
+        ({"enum": [_BIG, "a"], "if": _INT32, "then": False}, ["a"], [_BIG, 1]),
+    ],
+)
+def test_what_may_fit_to_some_reader_is_not_outside(schema: Any, left: list[Any], unsure: list[Any]) -> None:
+    texts = Texts(schema)
+    assert [value for value in left if not texts.takes(dumped(value))] == []
+    assert [value for value in unsure if texts.takes(dumped(value))] == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"const": "é"}, _WORD),
+        ({"const": _LONG_TIME}, {"type": "string", "format": "date-time"}),
+        ({"const": "a b@c"}, {"type": "string", "format": "email"}),
+        ({"const": _BIG}, _INT32),
+        ({"type": "integer", "minimum": _BIG}, _INT32),
+    ],
+)
+def test_choices_that_may_overlap_to_some_reader_are_refused(one: Any, other: Any) -> None:
+    objects = [{"properties": {"a": choice}, "required": ["a"], "type": "object"} for choice in (one, other)]
+    lists = [{"type": "array", "items": choice, "minItems": 1} for choice in (one, other)]
+    for choices in ([one, other], [other, one], objects, lists):
+        schema = {"oneOf": choices}
+        with pytest.raises(NotRegularError, match="'oneOf'"):
+            schema_automaton(json.dumps(schema))
+        document = Document(json.dumps(schema))
+        assert not Reader(document).is_exclusive(document.root)
+
+
+def test_patterns_of_names_that_are_the_same_hold_together() -> None:
+    objects = [{"type": "object", "patternProperties": {"^.$": {"enum": some}}} for some in (["a", "b"], ["b", "c"])]
+    texts = Texts({"allOf": objects})
+    assert texts.takes('{"x": "b", "xy": 1}')
+    assert not any(map(texts.takes, ('{"x": "a"}', '{"x": "c"}')))
+
+
+def test_nothing_is_left_where_all_may_fit() -> None:
+    for schema in ({"const": "é", "not": _WORD}, {"type": "integer", "not": {"format": "int32"}}):
+        with pytest.raises(ConstraintError, match="no value fits"):
+            schema_rules(json.dumps(schema))
+
+
+@pytest.mark.parametrize("name", ["a", "pattern"])  # with a pattern, what must not fit is read otherwise
+def test_choices_that_hold_themselves_are_told_apart(name: str) -> None:
+    choices = [closed({key: {"$ref": "#"}}, key) for key in (name, "b")]
+    texts = Texts({"oneOf": [*choices, {"type": "null"}]})
+    assert texts.takes(dumped({name: {"b": {name: None}}}))
+    assert not texts.takes(dumped({name: {}}))
+
+
+def _inside(n_lists: int, value: Any) -> Any:
+    for _ in range(n_lists):
+        value = [value]
+    return value
+
+
+def test_a_deep_value_is_looked_at_once_a_schema() -> None:
+    tree = {"$ref": "#/$defs/tree"}
+    ways = {"anyOf": [{"type": "array", "items": tree}, {"type": "array", "items": tree, "maxItems": 5}]}
+    deep = _inside(40, "a")
+    texts = Texts({"$defs": {"tree": ways}, "allOf": [{"enum": [deep, 1]}, {"anyOf": [{"type": "integer"}, tree]}]})
+    assert texts.takes("1")
+    assert not texts.takes(dumped(deep))
 
 
 def _doubled(n: int, keyword: str) -> dict[str, Any]:
