@@ -84,9 +84,15 @@ class _Finder:
             return {(False, True): Empty()}
         if isinstance(node, Seq) and isinstance(ascii_node, Seq):
             found: _Ways = {_FREE: Empty()}
-            for part, ascii_part in zip(node.parts, ascii_node.parts, strict=True):
-                found = _in_turn(found, self.ways(part, ascii_part))
-            return found
+            plain: list[Node] = []  # parts without anchors, joined at once: there may be a hundred thousand
+            for pair in zip(node.parts, ascii_node.parts, strict=True):
+                ways = self.ways(*pair)
+                if set(ways) == {_FREE}:
+                    plain.append(ways[_FREE])
+                    continue
+                found = _in_turn(_in_turn(found, {_FREE: _joined(plain)}), ways)
+                plain = []
+            return _in_turn(found, {_FREE: _joined(plain)})
         if isinstance(node, Alt) and isinstance(ascii_node, Alt):
             each = [self.ways(*pair) for pair in zip(node.parts, ascii_node.parts, strict=True)]
             keys = dict.fromkeys(key for ways in each for key in ways)
@@ -147,6 +153,11 @@ def _both(one: Node, other: Node) -> Node:
     """One after the other, in one sequence where it can be."""
     parts = [part for node in (one, other) for part in (node.parts if isinstance(node, Seq) else (node,))]
     return Seq(tuple(part for part in parts if not isinstance(part, Empty)))
+
+
+def _joined(parts: list[Node]) -> Node:
+    """One after the other."""
+    return Seq(tuple(parts)) if parts else Empty()
 
 
 def _any(nodes: list[Node]) -> Node:
