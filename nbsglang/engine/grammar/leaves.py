@@ -71,7 +71,7 @@ class Leaf:
             return self._counted(node, piece, state)
         if not isinstance(piece, Without):
             return Left(self._parts.part(state, node), ())
-        state, begun = piece.split(state)
+        state, begun = piece.pair(state)
         part = self._parts.part(state, node)
         left_out = {token for points in piece.endings(begun) for token in self._with(node, points)}
         if not left_out:
@@ -92,7 +92,7 @@ class Leaf:
         rule = self._asked.rule
         assert isinstance(rule, Counted), "what the piece is of"
         with self._asked.lock:
-            at, n_chars = piece.count(state)
+            at, n_chars = piece.pair(state)
             lengths = self._lengths(rule.shared, piece)
             least = min(max(piece.least - n_chars, 0), lengths.longest)
             most = lengths.longest if piece.most is None else min(piece.most - n_chars, lengths.longest)

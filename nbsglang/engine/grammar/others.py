@@ -5,42 +5,33 @@ Not here: which names are listed (`schema_keys.py`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from nbsglang.engine.grammar.rules import Piece
+from nbsglang.engine.grammar.paired import Moves, Paired
+from nbsglang.engine.grammar.rules import Indices, Piece
 
 _OFF = -1  # no longer a beginning of one of the texts
-_Moves: TypeAlias = Sequence[tuple[int, Sequence[int]]]
 
 
-class Without:
+class Without(Paired):
     """A `rules.Piece` of the texts of an automaton but for `texts`; to begin like one of these, and to go on, is free.
 
-    So there must be a text of the automaton with every beginning that is not the whole of one of them. A state is one
-    of the automaton with how much of the texts has been read. For one thread at a time.
+    So there must be a text of the automaton with every beginning that is not the whole of one of them. The number of a
+    state is the beginning of the texts that has been read. For one thread at a time.
     """
 
     def __init__(self, inner: Piece, texts: Sequence[str]) -> None:
-        self.inner = inner
         self._nexts: list[dict[int, int]] = [{}]  # of each beginning of the texts, by code points
         self._is_whole = {self._add(text) for text in texts}
-        self.class_runs, self.n_classes, self._inner_class, self._point = self._classes()
+        class_runs, n_classes, self._inner_class, self._point = self._classes(inner)
+        super().__init__(inner, class_runs, n_classes)
         self._classes_of: list[list[int]] = [[] for _ in range(inner.n_classes)]
         for cls, own in enumerate(self._inner_class):
             self._classes_of[own].append(cls)
         self._class_of_point = {point: cls for cls, point in self._point.items()}
-        self._ids: dict[tuple[int, int], int] = {}
-        self._states: list[tuple[int, int]] = []
-        self._moves: dict[int, _Moves] = {}
         self.start = self._state(inner.start, 0)
-
-    def split(self, state: int) -> tuple[int, int]:
-        """The automaton's own state, and the beginning of the texts that has been read, if it is one."""
-        return self._states[state]
 
     def endings(self, beginning: int) -> list[list[int]]:
         """What is left of the texts after a beginning, as code points."""
@@ -55,42 +46,10 @@ class Without:
 
     def accepts(self, state: int) -> bool:
         """See `rules.Piece`."""
-        at, begun = self._states[state]
+        at, begun = self.pair(state)
         return begun not in self._is_whole and self.inner.accepts(at)
 
-    def moves(self, state: int) -> _Moves:
-        """See `rules.Piece`."""
-        found = self._moves.get(state)
-        if found is None:
-            found = self._moves[state] = self._made(*self._states[state])
-        return found
-
-    def row(self, state: int) -> npt.NDArray[np.int32]:
-        """See `rules.Piece`."""
-        row = np.full(self.n_classes, -1, np.int32)
-        for target, classes in self.moves(state):
-            row[list(classes)] = target
-        return row
-
-    def key(self, state: int) -> Hashable:
-        """See `rules.Piece`."""
-        at, begun = self._states[state]
-        return self.inner.key(at), begun
-
-    def state_of(self, key: Hashable) -> int:
-        """See `rules.Piece`."""
-        assert isinstance(key, tuple)
-        return self._state(self.inner.state_of(key[0]), key[1])
-
-    def future(self, state: int) -> Hashable:
-        """See `rules.Piece`."""
-        return state
-
-    def places(self, state: int) -> Sequence[int]:
-        """See `rules.Piece`."""
-        return [state]
-
-    def _made(self, at: int, begun: int) -> _Moves:
+    def _made(self, at: int, begun: int) -> Moves:
         nexts = {} if begun == _OFF else self._nexts[begun]
         own = {self._class_of_point[point]: after for point, after in nexts.items()}
         found: list[tuple[int, Sequence[int]]] = []
@@ -104,13 +63,6 @@ class Without:
                     found.append((self._state(target, after), [cls]))
         return found
 
-    def _state(self, at: int, begun: int) -> int:
-        state = self._ids.get((at, begun))
-        if state is None:
-            state = self._ids[at, begun] = len(self._states)
-            self._states.append((at, begun))
-        return state
-
     def _add(self, text: str) -> int:
         at = 0
         for char in text:
@@ -121,16 +73,14 @@ class Without:
             at = after
         return at
 
-    def _classes(
-        self,
-    ) -> tuple[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], int, list[int], dict[int, int]]:
+    def _classes(self, inner: Piece) -> tuple[tuple[Indices, Indices], int, list[int], dict[int, int]]:
         """The automaton's classes, with each character of the texts in a class of its own."""
-        starts, classes = self.inner.class_runs
+        starts, classes = inner.class_runs
         points = np.array(sorted({point for nexts in self._nexts for point in nexts}), np.int64)
         cut = np.unique(np.concatenate([starts, points, points + 1]))
         cut = cut[cut < 0x110000]
         numbers = classes[np.searchsorted(starts, cut, "right") - 1]
-        n_inner = self.inner.n_classes
+        n_inner = inner.n_classes
         inner_class = [*range(n_inner), *numbers[np.searchsorted(cut, points)].tolist()]
         numbers[np.searchsorted(cut, points)] = n_inner + np.arange(len(points))
         return (cut, numbers), n_inner + len(points), inner_class, dict(enumerate(points.tolist(), n_inner))
