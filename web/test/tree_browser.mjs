@@ -71,6 +71,20 @@ test("by keyboard alone: to any node, select it, search, and back", async () => 
   await page.close();
 });
 
+test("a key right after Enter moves from what was selected, and stays where it went", async () => {
+  const { page, errors, tree, active } = await opened({ log: "judge", run: "0" });
+  await tree.focus();
+  await page.evaluate(() => { // all within one frame
+    const tree = document.querySelector("[role=tree]");
+    for (const key of ["Home", "ArrowRight", "Enter", "Home"]) tree.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  });
+  await frame(page);
+  assert.equal((await active()).level, 1);
+  assert.notEqual(await page.evaluate(() => host.store.focus.node), null);
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
 test("a subtree is folded by hand with a key and with a button, and tells what was found in it", async () => {
   const { page, errors, tree, active } = await opened({ log: "judge", run: "0" });
   const items = page.locator("[role=treeitem]");

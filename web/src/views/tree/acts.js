@@ -59,6 +59,7 @@ export class Acts {
     const item = tree.model.items.get(id);
     if (item === undefined) return;
     tree.wish.let_in(item);
+    tree.shown_focus = id; // the store tells of it a frame later, when the keyboard may be elsewhere
     tree.store.set_focus({ node: id });
     this.to(String(id));
     tree.tip.hide(); // the panel tells more
