@@ -1,4 +1,5 @@
 // Colours and type that all views share, as CSS variables: those of JupyterLab or VS Code where they are, else our own.
+// The others are those of Okabe and Ito, mixed with the colour of the text: darker on light ground, lighter on dark.
 //
 // Both background and text are painted: some hosts put white behind an output, whatever their theme is.
 
@@ -29,9 +30,10 @@ background:var(--nbs-bg);color:var(--nbs-fg);font:13px/1.45 var(--nbs-font);padd
 .nbs .tools{display:inline-flex;flex-wrap:wrap;align-items:center;gap:4px}
 .nbs :is(.count,.tools .word,.legend){color:var(--nbs-faint);font-size:12px;font-variant-numeric:tabular-nums}.nbs .legend .key{white-space:nowrap}
 .nbs .empty{padding:14px;color:var(--nbs-faint)}
+.nbs .verbatim{font:12px/1.5 var(--nbs-mono);white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate;direction:ltr}
 .nbs .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .nbs .tip{position:absolute;z-index:5;max-width:min(440px,92%);max-height:220px;overflow:hidden;padding:6px 9px;background:var(--nbs-bg);color:var(--nbs-fg);border:1px solid var(--nbs-fg);border-radius:5px;box-shadow:0 2px 8px #0005;pointer-events:none;font-size:12px;overflow-wrap:anywhere}
-.nbs .tip .text{white-space:pre-wrap;font-variant-numeric:tabular-nums}
+.nbs .tip .text{white-space:pre-wrap;font-variant-numeric:tabular-nums;unicode-bidi:isolate;direction:ltr}
 .nbs-head{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;min-height:30px}
 .nbs-title{font-weight:600;overflow-wrap:anywhere;unicode-bidi:isolate}.nbs-state{color:var(--nbs-faint);font-variant-numeric:tabular-nums}
 .nbs-grow{flex:1}.nbs-note{color:var(--nbs-red)}.nbs-fail{color:var(--nbs-red);overflow-wrap:anywhere;unicode-bidi:isolate;white-space:pre-wrap}

@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Feed } from "../src/feed.js";
-import { choose, fold_words, key_of } from "../src/views/tree/choose.js";
+import { choose, key_of } from "../src/views/tree/choose.js";
 import { icicle } from "../src/views/tree/icicle.js";
-import { moved, places } from "../src/views/tree/keys.js";
-import { build, path_of, totals } from "../src/views/tree/model.js";
+import { moved } from "../src/views/tree/keys.js";
+import { build, path_of } from "../src/views/tree/model.js";
 import { paper } from "../src/views/tree/paper.js";
+import { amount } from "../src/views/tree/signs.js";
 import { Wish } from "../src/views/tree/wish.js";
 import { lines_of, NAMES } from "./fixtures.js";
 import { chance, grown } from "./tree_logs.js";
@@ -15,7 +16,7 @@ import { chance, grown } from "./tree_logs.js";
 const LIMIT = 60;
 const of_log = (lines) => Feed.of_log(lines).live;
 const model_of = (view) => build(view, view.marks);
-const drawn_of = (model, wanted = {}) => choose(model, { limit: LIMIT, ...wanted });
+const drawn_of = (model, wanted = {}) => choose(model, { ...new Wish(), limit: LIMIT, ...wanted });
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
 /** Views of several shapes: made-up ones, and all saved logs. */
@@ -49,7 +50,7 @@ test("a model counts what is below each node, and has all nodes and ghosts", () 
       for (const [i, child] of item.children.entries()) assert.ok(child.parent === item && (i === 0 || child.first > item.children[i - 1].first));
     }
     const n_tokens = sum([...view.nodes.values()].map((node) => node.tokens.length));
-    if (name !== "hostile") assert.deepEqual(totals(model, view.marks), { n_nodes: view.nodes.size, n_tokens }, name);
+    if (name !== "hostile") assert.deepEqual(model.held, { n_nodes: view.nodes.size, n_tokens }, name);
   }
 });
 
@@ -74,7 +75,7 @@ test("small trees are drawn whole, and a fold never stands for one leaf", () => 
   assert.equal(drawn_of(small).drawn.filter((part) => part.item === null).length, 0);
   for (const [, view] of VIEWS) {
     for (const part of drawn_of(model_of(view)).drawn) {
-      if (part.item === null) assert.ok(part.n_nodes > 1, fold_words(part));
+      if (part.item === null) assert.ok(part.n_nodes > 1, amount(part));
     }
   }
 });
@@ -83,7 +84,7 @@ test("below a run only what it has touched is drawn, and all of it where there i
   const view = of_log(grown(300));
   const marks = { new: new Set([view.nodes.size - 5]), hits: new Map([[1, 2]]), evicted: new Map() };
   const model = build(view, marks);
-  const { drawn } = drawn_of(model, { calm: 40 });
+  const { drawn } = drawn_of(model, { is_run: true });
   for (const part of drawn) if (part.item !== null && part.n_nodes === 1) assert.ok(part.item.n_marked > 0 || !part.item.children.length);
   for (const id of [...marks.new, 1]) assert.ok(drawn.some((part) => part.key === String(id)), `node ${id}`);
   assert.equal(sum(drawn.map((part) => part.n_nodes)), model.root.n_nodes);
@@ -93,7 +94,7 @@ test("what is asked for is drawn with all above it, however deep", () => {
   for (const [name, view] of VIEWS) {
     const model = model_of(view);
     for (const item of [...model.items.values()].slice(-3)) {
-      const { kept, drawn } = drawn_of(model, { limit: 5, must: [item] });
+      const { kept, drawn } = drawn_of(model, { limit: 5, must: [item.id] });
       for (const at of path_of(item)) assert.ok(kept.has(at.id), `${name}: ${at.id}`);
       assert.ok(drawn.some((part) => part.item === item));
     }
@@ -156,7 +157,7 @@ test("the order stays through splits, growth and eviction", () => {
   for (const line of lines) {
     feed.take_delta([line], line[0], line[0]);
     if (!feed.live.nodes.size) continue;
-    const { drawn } = choose(model_of(feed.live), { limit: 1000 });
+    const { drawn } = drawn_of(model_of(feed.live), { limit: 1000 });
     const order = drawn.map((part) => part.key);
     const both = new Set(before.filter((key) => order.includes(key)));
     assert.deepEqual(order.filter((key) => both.has(key)), before.filter((key) => both.has(key)), `after ${line[3]}`);
@@ -169,7 +170,7 @@ test("the order stays through splits, growth and eviction", () => {
 test("a model built on the one before is the same as a new one", () => {
   const feed = new Feed();
   let model = null;
-  const plain = (made) => choose(made, { limit: 50 }).drawn.map((part) => [part.key, part.n_nodes, part.n_tokens, part.parent.id]);
+  const plain = (made) => drawn_of(made).drawn.map((part) => [part.key, part.n_nodes, part.n_tokens, part.parent.id]);
   for (const line of lines_of("crowd")) {
     feed.take_delta([line], line[0], line[0]);
     if (line[0] % 7) continue;
@@ -218,9 +219,8 @@ test("the keyboard reaches every node, folded ones too", () => {
 const move = (wish, drawn, name) => (wish.active = moved(drawn, wish.active, name));
 
 function draw(model, wish) {
-  const must = wish.active === null || wish.active.startsWith("f") ? [] : [model.items.get(Number(wish.active))];
-  const { drawn, kept } = choose(model, { limit: 30, must, opened: wish.opened, closed: wish.closed, before: wish.before });
-  wish.settle({ kept, places: places(drawn) }, model);
+  const { drawn, kept } = choose(model, { ...wish, limit: 30, must: [Number(wish.active)] });
+  wish.settle({ kept, boxes: new Map(drawn.map((part) => [part.key, part])) }, model);
   return drawn;
 }
 
@@ -245,24 +245,26 @@ test("arrows go to parent, child and siblings, Home and End to the ends", () => 
   }
   assert.equal(go("3", "Home"), drawn[0].key);
   assert.equal(go("3", "End"), drawn.at(-1).key);
-  assert.equal(moved(drawn, "3", "q"), null);
-  const at = places(drawn);
-  assert.deepEqual([at.get(drawn[0].key).level, at.get(drawn[0].key).index], [1, 1]);
+  assert.equal(moved(drawn, "gone", "ArrowUp"), drawn[0].key);
+  assert.equal(moved(drawn, "gone", "End"), drawn.at(-1).key);
+  assert.equal(moved([], null, "End"), null);
 });
 
 test("a subtree folded by hand stays folded until it is unfolded", () => {
   const model = model_of(of_log(grown(30, { seed: 4 })));
   const wish = new Wish();
   const top = model.root.children[0];
-  const before = draw(model, wish).map((part) => part.key);
-  wish.toggle(top, draw(model, wish));
   let drawn = draw(model, wish);
+  const before = drawn.map((part) => part.key);
+  const toggle = () => wish.toggle(drawn.find((part) => part.item === top));
+  toggle();
+  drawn = draw(model, wish);
   const fold = drawn.find((part) => part.parent === top);
   assert.equal(fold.item, null);
   assert.equal(fold.n_nodes, top.n_nodes - 1);
-  assert.equal(fold_words(fold), `+${fold.n_nodes} nodes, ${fold.n_tokens} tokens`);
+  assert.equal(amount(fold), `${fold.n_nodes} nodes, ${fold.n_tokens} tokens`);
   assert.equal(wish.active, String(top.id));
-  wish.toggle(top, drawn);
+  toggle();
   drawn = draw(model, wish);
   for (const key of before) assert.ok(key.startsWith("f") || drawn.some((part) => part.key === key), key);
 });
@@ -273,8 +275,9 @@ test("nothing is drawn below what is folded by hand, whatever else is wanted, bu
   const [top, middle] = path_of(deep);
   const wish = new Wish();
   for (const { id } of path_of(deep)) wish.opened.add(id);
-  wish.toggle(middle, []);
-  const chosen = (from = model.root) => choose(model, { limit: 30, must: [deep], opened: wish.opened, closed: wish.closed, from });
+  const chosen = (from = model.root) => choose(model, { ...wish, limit: 30, must: [deep.id], from: from.id });
+  const toggle = (item) => wish.toggle(chosen(item).drawn[0]);
+  toggle(middle);
   const { drawn, kept } = chosen();
   assert.ok(kept.has(middle.id) && drawn.every(({ item, parent }) => item === null || parent !== middle));
   assert.equal(key_of(deep.id, model, kept), `f${middle.id}`);
@@ -282,10 +285,10 @@ test("nothing is drawn below what is folded by hand, whatever else is wanted, bu
   assert.deepEqual(chosen(middle).drawn.map(({ key }) => key), [String(middle.id), `f${middle.id}`]);
   wish.let_in(deep);
   assert.ok(chosen().kept.has(deep.id) && !wish.closed.size);
-  wish.toggle(deep, []);
+  toggle(deep);
   assert.equal(wish.closed.size, 0, "nothing is below it");
   const single = [...model.items.values()].find(({ children }) => children.length === 1 && !children[0].children.length);
-  wish.toggle(single, []);
+  toggle(single);
   assert.deepEqual(chosen(single).drawn.map(({ key }) => key), [String(single.id), `f${single.id}`], "a fold of one node, since it was asked for");
 });
 
@@ -294,7 +297,7 @@ test("in the graph no circle or text lies on another, and it reads left to right
   for (const n of [1, 5, 20, 38]) {
     const { drawn } = drawn_of(model_of(of_log(grown(n, { seed: n + 1 }))));
     const sizes = new Map(drawn.map((part) => [part.key, { w: 20 + 100 * random(), h: 18 + 14 * Math.floor(2 * random()) }]));
-    const { spots, width, height } = paper(drawn, (part) => sizes.get(part.key), { radius: 15, gap: 8 });
+    const { spots, width, height } = paper(drawn, sizes, { radius: 15, gap: 8 });
     const rectangles = drawn.flatMap((part) => {
       const { x, y, left, w, h } = spots.get(part.key);
       assert.ok(x + 15 <= width && y + 15 <= height && y - h >= 0);

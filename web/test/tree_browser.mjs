@@ -71,6 +71,24 @@ test("by keyboard alone: to any node, select it, search, and back", async () => 
   await page.close();
 });
 
+test("the panel's buttons select a node of the path, and close it", async () => {
+  const { page, errors, tree } = await opened({ log: "judge", run: "0" });
+  await tree.focus();
+  for (const key of ["Home", "ArrowRight", "Enter"]) await page.keyboard.press(key);
+  await frame(page);
+  const panel = page.locator(".detail");
+  const [above] = (await panel.locator("dd").first().innerText()).match(/\d+/);
+  await panel.getByRole("button", { name: above, exact: true }).click();
+  await frame(page);
+  assert.equal(await page.evaluate(() => host.store.focus.node), Number(above));
+  await panel.getByRole("button", { name: "Close" }).click();
+  await frame(page);
+  assert.ok(await panel.isHidden());
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "tree");
+  assert.deepEqual(errors, []);
+  await page.close();
+});
+
 test("a key right after Enter moves from what was selected, and stays where it went", async () => {
   const { page, errors, tree, active } = await opened({ log: "judge", run: "0" });
   await tree.focus();

@@ -30,7 +30,7 @@ function tree_of(texts) {
 
 function picture_of(view, wanted = {}) {
   const model = build(view, view.marks);
-  return picture({ model, view, marks: view.marks, wish: new Wish(), path: new Set(), named: new Set(), must: [], room: 700, char: 7, prefix: "p", selected: null, graph: false, is_run: false, ...wanted });
+  return picture({ model, view, wish: new Wish(), path: new Set(), named: new Set(), must: [], room: 700, char: 7, prefix: "p", selected: null, graph: false, is_run: false, ...wanted });
 }
 
 test("control characters and what reorders text are shown, not sent", () => {
@@ -80,17 +80,16 @@ test("a fold tells how many of its nodes the search has found, and where in it t
   const wish = new Wish();
   wish.look_for(live, model, "rivers");
   for (const graph of [false, true]) {
-    if (graph) for (const item of model.root.children) wish.toggle(item, picture_of(live, { model, wish }).drawn);
-    const { drawn, kept, pictures } = picture_of(live, { model, wish, graph, room: 9000 });
-    const by_key = new Map(pictures());
-    const told = drawn.filter(({ item }) => item === null).map(({ key }) => Number(/, (\d+) found"/.exec(JSON.stringify(by_key.get(key)))?.[1] ?? 0));
+    if (graph) for (const part of picture_of(live, { model, wish }).drawn) if (part.depth === 0) wish.toggle(part);
+    const { drawn, kept, draw } = picture_of(live, { model, wish, graph, room: 9000 });
+    const told = drawn.filter(({ item }) => item === null).map((part) => Number(/, (\d+) found"/.exec(JSON.stringify(draw(part)))?.[1] ?? 0));
     assert.ok(told.some((n) => n > 1));
     assert.equal(told.reduce((a, b) => a + b, 0) + wish.found.filter((id) => kept.has(id)).length, wish.found.length);
   }
   const id = wish.next_found(1);
-  const { pictures, kept } = picture_of(live, { model, wish });
-  const here = pictures().filter(([, [, { class: looks }]]) => looks.split(" ").includes("here"));
-  assert.deepEqual(here.map(([key]) => key), [key_of(id, model, kept)]);
+  const { drawn, draw, kept } = picture_of(live, { model, wish });
+  const here = drawn.filter((part) => draw(part)[1].class.split(" ").includes("here"));
+  assert.deepEqual(here.map(({ key }) => key), [key_of(id, model, kept)]);
 });
 
 test("next and previous go round all matches, and the tree may grow meanwhile", () => {
@@ -98,14 +97,14 @@ test("next and previous go round all matches, and the tree may grow meanwhile", 
   const model = build(feed.live, feed.live.marks);
   const wish = new Wish();
   wish.look_for(feed.live, model, "essay");
-  assert.equal(wish.found_at, -1);
+  assert.equal(wish.here, null);
   const [first, n] = [wish.next_found(1), wish.found.length];
   for (let i = 1; i < n; i += 1) wish.next_found(1);
   assert.equal(wish.next_found(1), first);
   assert.equal(wish.next_found(-1), wish.found.at(-1));
-  const at = wish.found[wish.found_at];
+  const { here } = wish;
   wish.follow(feed.live, model);
-  assert.equal(wish.found[wish.found_at], at);
+  assert.equal(wish.here, here);
 });
 
 test("who used a node is what the log says, also after a split, and at any moment", () => {
@@ -149,9 +148,9 @@ test("a node is said in words: number, tokens, state, the beginning of its text"
   const view = tree_of(["You are", " a Terse"]);
   view.marks.hits.set(1, 3);
   view.nodes.get(2).locks = 2;
-  const { drawn } = choose(build(view, view.marks), { limit: 9 });
-  assert.equal(spoken(view, view.marks, drawn[0]), "node 1, 1 token, hit 3 times, new: 'You are'");
-  assert.equal(spoken(view, view.marks, drawn[1]), "node 2, 1 token, new, locked: 'a Terse'");
+  const { drawn } = choose(build(view, view.marks), { ...new Wish(), limit: 9 });
+  assert.equal(spoken(view, drawn[0]), "node 1, 1 token, hit 3 times, new: 'You are'");
+  assert.equal(spoken(view, drawn[1]), "node 2, 1 token, new, locked: 'a Terse'");
 });
 
 test("whatever states are told by colour are told by a sign or a line too", () => {
@@ -161,7 +160,8 @@ test("whatever states are told by colour are told by a sign or a line too", () =
   view.nodes.get(4).locks = 1;
   view.marks.evicted.set(9, { id: 9, parent: 1, tokens: [0, 1], locks: 0, tick: 0 });
   for (const graph of [false, true]) {
-    const by_key = new Map(picture_of(view, { graph }).pictures().map(([key, made]) => [key, JSON.stringify(made)]));
+    const { drawn, draw } = picture_of(view, { graph });
+    const by_key = new Map(drawn.map((part) => [part.key, JSON.stringify(draw(part))]));
     assert.match(by_key.get("1"), /\["tspan".*"\+"|"\+"/);
     assert.match(by_key.get("2"), /●×2/);
     assert.match(by_key.get("9"), /✕.*hatch|hatch.*✕/);
@@ -172,19 +172,19 @@ test("whatever states are told by colour are told by a sign or a line too", () =
 
 test("hostile texts end nothing in saved files", () => {
   const view = tree_of(HOSTILE);
-  const { pictures, drawn, width, height } = picture_of(view);
-  const source = svg_source({ title: "t", pictures: pictures().map(([, made]) => made), width, height, style: "", defs: [], background: "#fff" });
+  const { drawn, draw, width, height } = picture_of(view);
+  const source = svg_source({ title: "t", pictures: drawn.map(draw), width, height, style: "", defs: [], background: "#fff" });
   assert.doesNotMatch(source, /<script|\u001b|\u0000|\u202e|[\ud800-\udfff](?![\udc00-\udfff])/);
   const tags = new Set([...source.matchAll(/<\/?([a-z]+)/g)].map((found) => found[1]));
   assert.deepEqual([...tags].filter((tag) => !["svg", "title", "style", "rect", "g", "text", "tspan", "path"].includes(tag)), []);
-  const dot = dot_of(view, view.marks, drawn);
+  const dot = dot_of(view, drawn);
   for (const line of dot.split("\n")) assert.equal(line.replace(/\\./g, "").split('"').length % 2, 1, line); // quotes come in pairs
   assert.equal(dot.split("\n").length, 2 + 1 + 2 * HOSTILE.length + 2);
-  const back = JSON.parse(JSON.stringify(json_of(view, view.marks, drawn)));
+  const back = JSON.parse(JSON.stringify(json_of(view, drawn)));
   assert.deepEqual(back.nodes.map((node) => [node.id, node.tokens]).sort((a, b) => a[0] - b[0]), HOSTILE.map((_, i) => [i + 1, [i]]));
 });
 
 test("a picture of ten thousand nodes has a few hundred parts", () => {
-  const pictures = picture_of(Feed.of_log(grown(10_000)).live).pictures();
-  assert.ok(pictures.length > 100 && pictures.length <= 205, `${pictures.length}`);
+  const { drawn } = picture_of(Feed.of_log(grown(10_000)).live);
+  assert.ok(drawn.length > 100 && drawn.length <= 205, `${drawn.length}`);
 });

@@ -31,6 +31,11 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** The beginning of ids of one view: ids are the page's, and there may be many views. */
+export function prefix_of(name) {
+  return `nbs-${name}-${Math.random().toString(36).slice(2, 10)}-`;
+}
+
 /** Buttons as one tab stop: the arrows, Home and End go from one to the next. */
 export function toolbar(doc, label, ...children) {
   const bar = h(doc, "div", { role: "toolbar", "aria-label": label, class: "tools" }, ...children);

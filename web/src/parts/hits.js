@@ -2,6 +2,8 @@
 // entry has its seq, and a reader says up to where it looks.
 // Not here: what requests are (the view has them).
 
+import { Follower } from "./follow.js";
+
 /** A reducer for a Follower; `source` is the engine's, since numbers of nodes are its own ("" takes any). */
 export class Hits {
   #uses = new Map(); // node -> [{seq, request, how}]
@@ -43,5 +45,23 @@ export class Hits {
     const own = this.#uses.get(node) ?? this.#uses.set(node, []).get(node);
     const last = own.at(-1);
     if (last?.request !== request || last.how !== "wrote" || how !== "wrote") own.push({ seq, request, how }); // else it goes on
+  }
+}
+
+/** The same of a store, up to the moment that it shows; the events are not read before somebody asks. */
+export class Uses {
+  constructor(store) {
+    this.store = store;
+    this._hits = new Follower(() => new Hits(store.engine));
+  }
+
+  of_node(node) {
+    const { events, view } = this.store;
+    return this._hits.catch_up(events).of_node(node, view.seq);
+  }
+
+  of_request(request) {
+    const { events, view } = this.store;
+    return this._hits.catch_up(events).of_request(request, view.seq);
   }
 }

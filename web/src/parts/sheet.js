@@ -20,8 +20,9 @@ export const css = `
 /**
  * `prefix` begins the ids of parts, `defs` is a picture that others refer to, `attributes` are those of the element.
  *
- * A picture has width, height, zoom; drawn: what there is to draw, each with a key; boxes: {x, y, w, h} by key;
- * pictures(is_wanted): [key, picture] of the parts that are wanted; is_graph: labels stay where they are.
+ * A picture has width, height, zoom; drawn: the parts that there are to draw, each with a key; boxes: {x, y, w, h} by key;
+ * draw(part): its picture; under: [key, picture] of what is no part; is_graph: it is small, so all of it is drawn, and labels
+ * stay where they are.
  */
 export function create_sheet(doc, prefix, defs, attributes) {
   const group = to_element(doc, ["g", {}]);
@@ -46,9 +47,10 @@ export function create_sheet(doc, prefix, defs, attributes) {
     const [right, bottom] = [scroll.left + room + SPARE, scroll.top + MAX_HEIGHT + SPARE];
     const is_near = ({ key }) => {
       const { x, y, w, h: high } = picture.boxes.get(key);
-      return key === active || (x < right && x + w > left && y < bottom && y + high > top);
+      return picture.is_graph || key === active || (x < right && x + w > left && y < bottom && y + high > top);
     };
-    sheet.show(picture.pictures(is_near), is_new);
+    const parts = picture.drawn.filter(is_near).map((part) => [part.key, picture.draw(part)]);
+    sheet.show([...picture.under, ...parts], is_new);
     follow();
   }
 

@@ -51,11 +51,16 @@ export function n_round(n) {
   return n.toFixed(n < 100 ? 1 : 0);
 }
 
-/** How many there are of each: "3 running, 1 waiting". */
-export function count_words(states) {
+/** How many there are of each: a Map. */
+export function counts_of(values) {
   const counts = new Map();
-  for (const state of states) counts.set(state, (counts.get(state) ?? 0) + 1);
-  return [...counts].map(([state, n]) => `${n} ${shown(state)}`).join(", ");
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}
+
+/** The same in words: "3 running, 1 waiting". */
+export function count_words(states) {
+  return [...counts_of(states)].map(([state, n]) => `${n} ${shown(state)}`).join(", ");
 }
 
 /** "1 node", "2 nodes". */

@@ -2,18 +2,19 @@
 
 import { h, say } from "./dom.js";
 
-export function create_tip(doc, id) {
+export function create_tip(doc) {
   const head = h(doc, "b", {});
   const text = h(doc, "div", { class: "text" });
-  const element = h(doc, "div", { class: "tip", role: "tooltip", id, hidden: true }, head, text);
+  const element = h(doc, "div", { class: "tip", role: "tooltip", hidden: true }, head, text);
   let key = null;
   return {
     element,
     get key() {
       return key;
     },
-    /** Show it under the rectangle `at`, inside the rectangle `frame` (both of the window). */
-    show(of, words, label, at, frame) {
+    /** Show it under the rectangle `at` (of the window), inside the element that it is in. */
+    show(of, words, label, at) {
+      const frame = element.parentElement.getBoundingClientRect();
       key = of;
       say(head, words);
       say(text, label);

@@ -2,6 +2,7 @@
 //
 // Not here: walking the automaton (walk.js), choosing the call (model.js).
 
+import { create_choice } from "../../parts/choice.js";
 import { h } from "../../parts/dom.js";
 import { shown } from "../../parts/text.js";
 import { answer, choose, constrained, latest_choice } from "./model.js";
@@ -14,18 +15,18 @@ const MAX_CALLS = 60; // to pick from
 const MAX_TOKENS = 12; // of the likeliest
 
 export const css = `
-.nbs .fsm{padding:2px 0 4px}.nbs .fsm select{font:inherit;color:inherit;background:var(--nbs-soft);border:1px solid var(--nbs-line);border-radius:4px;max-width:320px;min-height:26px}
+.nbs .fsm{padding:2px 0 4px}.nbs .fsm select{max-width:320px;text-overflow:ellipsis}
 .nbs .fsm .line{display:flex;flex-wrap:wrap;gap:4px 8px;align-items:baseline;margin:4px 0}
-.nbs .fsm .word{color:var(--nbs-faint);min-width:92px}.nbs .fsm .under{font-family:var(--nbs-mono);font-size:12px;overflow-wrap:anywhere;min-width:0;unicode-bidi:isolate}
+.nbs .fsm .word{color:var(--nbs-faint);min-width:92px}.nbs .fsm .under{min-width:0}
 .nbs .fsm .strip{display:flex;flex-wrap:wrap;align-items:center;gap:6px 2px;min-width:0;flex:1 1 300px}
 .nbs .fsm .at{width:11px;height:11px;border:1.5px solid var(--nbs-fg);border-radius:50%;flex:none}
 .nbs .fsm .at.end{box-shadow:0 0 0 2px var(--nbs-bg),0 0 0 3.5px var(--nbs-fg);margin:0 4px}.nbs .fsm .at.here{background:var(--nbs-fg)}
-.nbs .fsm .way{font:12px/1.5 var(--nbs-mono);padding:0 6px;border-bottom:1.5px solid var(--nbs-line);white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate}
+.nbs .fsm .way{padding:0 6px;border-bottom:1.5px solid var(--nbs-line)}
 .nbs .fsm .way.forced{color:var(--nbs-blue);border-bottom:4px double var(--nbs-blue);font-weight:600}
-.nbs .fsm .option{font:12px/1.5 var(--nbs-mono);border:1px solid var(--nbs-line);border-radius:4px;padding:0 6px;white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate}
+.nbs .fsm .option{border:1px solid var(--nbs-line);border-radius:4px;padding:0 6px}
 .nbs .fsm .option b{font-weight:600}.nbs .fsm .option.banned{border-style:dashed;color:var(--nbs-faint)}
 .nbs .fsm .option.forced{border:3px double var(--nbs-blue);color:var(--nbs-blue);font-weight:600}
-.nbs .fsm .text{font:12px/1.6 var(--nbs-mono);white-space:pre-wrap;overflow-wrap:anywhere;min-width:0;flex:1 1 300px;unicode-bidi:isolate}
+.nbs .fsm .text{min-width:0;flex:1 1 300px}
 .nbs .fsm .text .forced{color:var(--nbs-blue);font-weight:600;text-decoration:underline double 1px;text-underline-offset:3px}
 .nbs .fsm .share{width:120px;height:10px;border:1px solid var(--nbs-fg);border-radius:3px;overflow:hidden;align-self:center}
 .nbs .fsm .gone{display:block;height:100%;background:repeating-linear-gradient(45deg,var(--nbs-red) 0 2px,transparent 2px 5px)}
@@ -42,7 +43,7 @@ class FsmView {
     this.doc = root.ownerDocument;
     this.picked = "";
     this.is_empty = true;
-    this.select = h(this.doc, "select", { "aria-label": "Which answer", onchange: () => this._pick() });
+    this.choice = create_choice(this.doc, { "aria-label": "Which answer" }, (id) => this._pick(id));
     this.body = h(this.doc, "div");
     this.element = h(this.doc, "div", { class: "fsm" }, this.body);
     root.append(this.element);
@@ -57,14 +58,14 @@ class FsmView {
       this.body.replaceChildren();
       return;
     }
-    this._list(calls, chosen);
+    this.choice.show(calls.slice(-MAX_CALLS).map(({ stream, call }) => [call.id, label_of(stream, call)]), chosen.call.id);
     const { view } = this.store;
     const told = answer(view, chosen.call);
     const latest = latest_choice(this.store, chosen.call);
     const graph = view.graphs.get(chosen.call.under);
     this.body.replaceChildren(
-      this._line("answer", this.select, this._state(chosen)),
-      this._line("must match", h(this.doc, "span", { class: "under" }, shown(chosen.call.under))),
+      this._line("answer", this.choice.element, this._state(chosen)),
+      this._line("must match", h(this.doc, "span", { class: "verbatim under" }, shown(chosen.call.under))),
       this._line("written", this._written(told), h(this.doc, "span", { class: "got" }, counts(told))),
       ...(latest === null ? [] : [this._mask(latest.removed), this._likeliest(latest.tops)]),
       ...(graph === undefined ? [this._hint()] : this._way(graph, told.text, chosen.call)),
@@ -75,19 +76,9 @@ class FsmView {
     this.element.remove();
   }
 
-  _pick() {
-    this.picked = this.select.value;
+  _pick(id) {
+    this.picked = id;
     this.update();
-  }
-
-  _list(calls, chosen) {
-    const listed = calls.slice(-MAX_CALLS);
-    const key = listed.map(({ call }) => call.id).join(" ");
-    if (key !== this.listed) {
-      this.listed = key;
-      this.select.replaceChildren(...listed.map(({ stream, call }) => h(this.doc, "option", { value: call.id }, label_of(stream, call))));
-    }
-    this.select.value = chosen.call.id;
   }
 
   _line(name, ...children) {
@@ -99,7 +90,7 @@ class FsmView {
   }
 
   _written({ pieces }) {
-    const text = h(this.doc, "span", { class: "text" });
+    const text = h(this.doc, "span", { class: "verbatim text" });
     let left = MAX_CHARS;
     for (const piece of pieces) {
       if (left <= 0) break;
@@ -131,7 +122,7 @@ class FsmView {
       const text = spaces(this.store.view.text_of([id]));
       const said = is_allowed ? h(this.doc, "b", {}, text) : `✗ ${text}`;
       const odds = left === null ? percent(share) : `${percent(share)} → ${percent(left)}`;
-      strip.append(h(this.doc, "span", { class: is_allowed ? "option" : "option banned", title }, said, h(this.doc, "span", { class: "got" }, ` ${odds}`)));
+      strip.append(h(this.doc, "span", { class: `verbatim option ${is_allowed ? "" : "banned"}`, title }, said, h(this.doc, "span", { class: "got" }, ` ${odds}`)));
     }
     const n = tops.filter((token) => token.is_allowed).length;
     strip.append(h(this.doc, "span", { class: "got" }, n ? "✗ not allowed · → of what the mask left" : "none of these was allowed"));
@@ -149,11 +140,11 @@ class FsmView {
     const latest = steps.slice(-MAX_STEPS);
     latest.forEach((step, n) => {
       const said = step.forced ? step.text : `${step.label}${step.n > 1 ? `{${step.n}}` : ""}`;
-      strip.append(h(this.doc, "span", { class: step.forced ? "way forced" : "way", title: shown(step.text) }, spaces(said)));
+      strip.append(h(this.doc, "span", { class: `verbatim way ${step.forced ? "forced" : ""}`, title: shown(step.text) }, spaces(said)));
       strip.append(this._circle(n === latest.length - 1, may_end && n === latest.length - 1));
     });
     if (found.lost) strip.append(h(this.doc, "span", { class: "got" }, "the text cannot be followed further"));
-    const options = ways.slice(0, MAX_WAYS).map((way) => h(this.doc, "span", { class: way.forced ? "option forced" : "option" }, spaces(way.label)));
+    const options = ways.slice(0, MAX_WAYS).map((way) => h(this.doc, "span", { class: `verbatim option ${way.forced ? "forced" : ""}` }, spaces(way.label)));
     if (ways.length > MAX_WAYS) options.push(h(this.doc, "span", { class: "got" }, `and ${ways.length - MAX_WAYS} more ways`));
     if (may_end) options.push(h(this.doc, "span", { class: "got" }, ways.length ? "or the end" : "the end"));
     const rows = [this._line("the way", strip)];

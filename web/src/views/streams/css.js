@@ -1,7 +1,6 @@
-// How the streams look. Colours are those of Okabe and Ito, mixed with the colour of the text so that they are darker on
-// light ground and lighter on dark. Every look has an underline of its own or a sign besides.
+// How the streams look. Every look has an underline of its own or a sign, besides its colour.
 //
-// Not here: which look a run has (pieces.js).
+// Not here: the colours (../../theme.js), which look a run has (pieces.js).
 
 export const css = `
 .nbs .streams{
@@ -33,8 +32,7 @@ export const css = `
 .state,.figures,.hint{flex:none;max-width:100%;color:var(--nbs-faint);font-size:12px;font-variant-numeric:tabular-nums}
 [aria-expanded=true] .figures{flex:0 1 auto}
 .goes-on .state{font-style:italic}
-.tail{flex:1 1 0;min-width:40px;overflow:hidden;display:flex;justify-content:flex-end;white-space:pre;font:12px/1.6 var(--nbs-mono);unicode-bidi:isolate}
-.tail::after{content:"";flex:1 1 0}
+.tail{flex:1 1 0;min-width:40px;overflow:hidden;direction:rtl;text-align:left;text-overflow:ellipsis;white-space:pre;font:12px/1.6 var(--nbs-mono)}
 .head button:not(.toggle){font-size:12px;padding:0 7px;flex:none}
 .cancel,.head .hint{margin-left:auto}
 .share{display:flex;height:5px;max-width:420px;margin:2px 0 3px;border-radius:2px;overflow:hidden}

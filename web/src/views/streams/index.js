@@ -58,10 +58,8 @@ class StreamsView {
 
   _build(root) {
     const doc = this._doc;
-    const settings = (patch) => this._store.set(patch);
-    this._bar = create_bar(doc, {
-      mode: (name) => settings({ streams_by: name }),
-      failed: () => settings({ streams_failed: !this._store.settings.streams_failed }),
+    this._bar = create_bar(doc, this._store, {
+      mode: (name) => this._store.set({ streams_by: name }),
       fold: () => this._fold_all(),
     });
     this._list = h(doc, "div", { class: "lanes", role: "tree", "aria-label": "Streams", tabindex: -1 });
@@ -111,7 +109,7 @@ class StreamsView {
     this._show_rows(rows, view, pace, looks);
     this._bar.show({
       mode, looks, words: census(streams), has_logprobs: Boolean(pace?.has_logprobs),
-      is_failed_only: Boolean(settings.streams_failed), is_all_folded: this._shown.length > 0 && this._shown.every((row) => row.is_folded),
+      is_all_folded: this._shown.length > 0 && this._shown.every((row) => row.is_folded),
     });
     this._left.hidden = !left.length;
     if (left.length) say(this._left, `Show more of the ${census(left)}`);

@@ -2,6 +2,8 @@
 //
 // Not here: what the keys do in the end (index.js).
 
+import { child_at, parent_at } from "../../parts/outline.js";
+
 /**
  * @param {Element} list  the element around the lanes
  * @param {() => Row[]} rows  those shown, top to bottom
@@ -15,14 +17,15 @@ export function listen(list, rows, on) {
     if (at < 0) return;
     const row = all[at];
     const is_on_row = event.target === row.element;
+    const outline = all.map((each) => each.row);
     const move = (to) => all[to] !== undefined && on.move(all[to]);
     const keys = {
       ArrowDown: () => move(at + 1),
       ArrowUp: () => move(at - 1),
       Home: () => move(0),
       End: () => move(all.length - 1),
-      ArrowLeft: () => (row.is_folded ? move(above(all, at)) : on.fold(row, true)),
-      ArrowRight: () => (row.is_folded ? on.fold(row, false) : all[at + 1]?.row.depth > row.row.depth && move(at + 1)),
+      ArrowLeft: () => (row.is_folded ? move(parent_at(outline, at)) : on.fold(row, true)),
+      ArrowRight: () => (row.is_folded ? on.fold(row, false) : move(child_at(outline, at))),
       Enter: () => on.focus(row),
       " ": () => row.chips?.toggle_folds(),
       Escape: () => on.leave(row),
@@ -35,10 +38,4 @@ export function listen(list, rows, on) {
     event.stopPropagation();
     keys[event.key]();
   });
-}
-
-/** The row of the stream that a row was forked from. */
-function above(all, at) {
-  for (let i = at - 1; i >= 0; i--) if (all[i].row.depth < all[at].row.depth) return i;
-  return -1;
 }

@@ -80,6 +80,8 @@ export class Row {
     this._fold = button("toggle", "▾", () => on.toggle(this));
     this._cancel = button("cancel", "■ cancel", () => on.cancel(this.stream.id));
     this._hint.append("press ■ to stop");
+    this._last = h(doc, "bdi", { dir: "ltr" }); // the end is seen, and where it begins an ellipsis: so the line is from right to left
+    this._tail.append(this._last);
     const head = part("head", this._fold, this._sign, this._label, this._state, this._figures, this._tail, this._cancel, this._hint);
     this._error = part("error");
     this._box = part("box", head, this._error);
@@ -104,7 +106,7 @@ export class Row {
     this._show_place(row);
     this._show_head(row, how, figures);
     const tail = tail_of(this._pieces);
-    if (how.is_folded) say(this._tail, tail);
+    if (how.is_folded) say(this._last, tail);
     this._tail.hidden = !how.is_folded;
     if (this.chips === undefined && !how.is_folded) this._make_text();
     if (this.chips !== undefined) this._show_text(row, how);

@@ -2,16 +2,18 @@
 //
 // Not here: what they do (index.js).
 
-import { buttons, h, press, say, toolbar } from "../../parts/dom.js";
+import { buttons, h, say, toolbar } from "../../parts/dom.js";
+import { create_toggle } from "../../parts/toggle.js";
+import { zoom_buttons } from "../../parts/zoom.js";
 import { AREAS, LINES, PHASES } from "./paint.js";
 
-/** `on`: zoom(factor), fit(), live(), all(). */
-export function create_bar(doc, on) {
+/** `on`: zoom(factor), fit(), live(). */
+export function create_bar(doc, store, on) {
   const button = buttons(doc);
   const live = button("Back to the end", "Show the latest state instead of an earlier moment", () => on.live());
-  const all = button("All runs", "Show the requests of other runs too", () => on.all());
+  const all = create_toggle(doc, store, "timeline_all", "All runs", "Show the requests of other runs too");
   const fit = button("Fit", "Show all of the time (0)", () => on.fit());
-  const tools = toolbar(doc, "Timeline", button("−", "Zoom out (-)", () => on.zoom(1 / 1.6)), button("+", "Zoom in (+)", () => on.zoom(1.6)), fit, all, live);
+  const tools = toolbar(doc, "Timeline", ...zoom_buttons(button, on.zoom), fit, all.element, live);
   const count = h(doc, "span", { class: "count" });
   const keys = Object.entries({ ...PHASES, ...LINES, ...AREAS }).map(([name, { word, pattern = "line" }]) => {
     const swatch = h(doc, "i", { class: `swatch ${pattern} ${name}`, style: `--l-c:var(--l-${name})` });
@@ -21,12 +23,12 @@ export function create_bar(doc, on) {
   return {
     element: h(doc, "div", {}, h(doc, "div", { class: "bar" }, tools, count), legend),
     /** `seen` are the phases that there are. */
-    show({ words, seen, is_fit, can_all, is_all, is_seeking }) {
+    show({ words, seen, is_fit }) {
       say(count, words);
       fit.disabled = is_fit;
-      all.hidden = !can_all;
-      press(all, is_all);
-      live.hidden = !is_seeking;
+      all.element.hidden = store.source === "";
+      all.show();
+      live.hidden = !store.seeking;
       tools.settle();
       for (const [name, key] of keys) key.hidden = !seen.has(name);
     },

@@ -4,6 +4,7 @@
 //
 // Not here: which rows there are (rows.js), colours (paint.js), the areas below (areas.js).
 
+import { largest } from "../../parts/largest.js";
 import { LINES, PHASES } from "./paint.js";
 import { span_words, ticks_of, x_of } from "./scale.js";
 
@@ -102,13 +103,8 @@ export function draw_text(context, text, x, y, room) {
   const fits = (words) => context.measureText(words).width <= room;
   const cut = (n) => `${text.slice(0, n).trimEnd()}…`;
   if (fits(text)) return context.fillText(text, x, y);
-  let [low, high] = [0, text.length]; // so many characters have room, and so many have not
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (fits(cut(middle))) low = middle;
-    else high = middle;
-  }
-  if (low) context.fillText(cut(low), x, y);
+  const n = Math.floor(largest((n) => fits(cut(n)), text.length, 1));
+  if (n) context.fillText(cut(n), x, y);
 }
 
 // ---------------------------------------------------------------------------------------------------- rows

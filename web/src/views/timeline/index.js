@@ -2,13 +2,13 @@
 //
 // Not here: what was when (track.js), rows (rows.js), how it is painted (stage.js, draw.js, areas.js).
 
-import { h, say } from "../../parts/dom.js";
+import { h, prefix_of, say } from "../../parts/dom.js";
 import { listen } from "../../parts/hands.js";
 import { create_tip } from "../../parts/tip.js";
 import { create_bar } from "./bar.js";
 import { css } from "./css.js";
 import { Follower, seq_at, time_at } from "../../parts/follow.js";
-import { Hits } from "../../parts/hits.js";
+import { Uses } from "../../parts/hits.js";
 import { leave } from "../../parts/leave.js";
 import { AREAS } from "./paint.js";
 import { begin_of, end_of, first_place, moved, place_of, row_of } from "./places.js";
@@ -17,6 +17,7 @@ import { span_words, x_of } from "./scale.js";
 import { Stage } from "./stage.js";
 import { Track } from "./track.js";
 import { watch_looks } from "../../parts/watch.js";
+import { zoom_keys } from "../../parts/zoom.js";
 import { Window } from "./window.js";
 import { bar_words, lane_words } from "./words.js";
 
@@ -24,7 +25,7 @@ export { css };
 
 const KEYS = {
   ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down", Home: "first", End: "last", Enter: "enter",
-  " ": "seek", Escape: "leave", "+": "zoom_in", "=": "zoom_in", "-": "zoom_out", 0: "fit",
+  " ": "seek", Escape: "leave", 0: "fit",
 };
 const LABEL = "Requests over time. Arrows go from bar to bar, Enter focuses, Space shows that moment, plus and minus zoom.";
 
@@ -37,7 +38,7 @@ class TimelineView {
     this._doc = root.ownerDocument;
     this._store = store;
     this._track = new Follower(() => new Track(store.engine));
-    this._hits = new Follower(() => new Hits(store.engine));
+    this._uses = new Uses(store);
     this._window = new Window();
     this._place = null; // {lane, bar} that the keyboard is at
     this._hover_ns = null;
@@ -63,14 +64,13 @@ class TimelineView {
 
   _build(root) {
     const doc = this._doc;
-    this._bar = create_bar(doc, {
+    this._bar = create_bar(doc, this._store, {
       zoom: (factor) => this._zoom(factor, this._window.middle),
       fit: () => (this._window.fit(), this._draw()), live: () => this._store.seek(null),
-      all: () => this._store.set({ timeline_all: !this._store.settings.timeline_all }),
     });
-    this._stage = new Stage(doc, `nbs-timeline-${doc.defaultView.crypto.getRandomValues(new Uint32Array(1))[0]}`);
+    this._stage = new Stage(doc, prefix_of("timeline"));
     this._stage.element.setAttribute("aria-label", LABEL);
-    this._tip = create_tip(doc, `${this._stage.option.id}-tip`);
+    this._tip = create_tip(doc);
     this._empty = h(doc, "div", { class: "empty" });
     this._element = h(
       doc, "div", { class: "timeline" },
@@ -79,13 +79,14 @@ class TimelineView {
     root.append(this._element);
     this._stage.scroll.addEventListener("scroll", () => this._draw(), { passive: true });
     const pan = (pixels) => (this._window.pan(-pixels / this._stage.width), this._draw());
-    listen(this._stage.element, KEYS, {
+    const keys = { ...KEYS, ...zoom_keys((factor) => this._zoom(factor, this._middle)) };
+    listen(this._stage.element, keys, {
       point: (event) => this._point(event),
       press: (event) => this._press(event),
       pan,
       sideways: (pixels) => pan(-pixels),
       zoom: (factor, event) => this._zoom(factor, this._stage.at(event, this._window.now).t_ns),
-      act: (name) => this._act(name),
+      act: (act) => this._act(act),
       focus: () => this._take_keys(), blur: () => this._leave_keys(),
     });
     this._unwatch = watch_looks(this._stage.element, () => this._draw());
@@ -120,8 +121,8 @@ class TimelineView {
 
   /** The requests that used the node in focus. */
   _users() {
-    const { focus: { node }, events, view } = this._store;
-    return new Set(node === null ? [] : this._hits.catch_up(events).of_node(node, view.seq).map((use) => use.request));
+    const { node } = this._store.focus;
+    return new Set(node === null ? [] : this._uses.of_node(node).map((use) => use.request));
   }
 
   _frame() {
@@ -135,8 +136,7 @@ class TimelineView {
   _show_bar() {
     const { from, to } = this._window.now;
     const words = this._shown.length ? `${this._n_bars} request${this._n_bars === 1 ? "" : "s"} · ${span_words(to - from)} shown` : "";
-    const { source, settings, seeking } = this._store;
-    this._bar.show({ words, seen: this._seen, is_fit: this._window.is_fit, can_all: source !== "", is_all: Boolean(settings.timeline_all), is_seeking: Boolean(seeking) });
+    this._bar.show({ words, seen: this._seen, is_fit: this._window.is_fit });
   }
 
   // ------------------------------------------------------------------------------------------------ pointer
@@ -181,7 +181,7 @@ class TimelineView {
 
   _show_tip(row, bar, at) {
     const { head, text } = this._words(row, bar);
-    this._tip.show(bar ?? row.lane, head, text, at, this._element.getBoundingClientRect());
+    this._tip.show(bar ?? row.lane, head, text, at);
   }
 
   _words(row, bar) {
@@ -205,21 +205,25 @@ class TimelineView {
     this._draw();
   }
 
-  _act(name) {
+  /** The time that the keyboard is at. */
+  get _middle() {
+    return this._place.bar?.starts[0] ?? this._window.middle;
+  }
+
+  /** A name of KEYS, or what to do. */
+  _act(act) {
     this._has_keys = true;
     const at = this._at();
     if (at === null) return;
-    const middle = this._place.bar?.starts[0] ?? this._window.middle;
     const acts = {
       enter: () => this._focus_on(this._place),
       seek: () => this._seek(begin_of(this._place)),
       leave: () => this._leave(),
-      zoom_in: () => this._zoom(1.6, middle),
-      zoom_out: () => this._zoom(1 / 1.6, middle),
       fit: () => this._window.fit(),
     };
-    if (Object.hasOwn(acts, name)) acts[name]();
-    else this._go_to(moved(this._shown, at, this._place, name, middle));
+    if (typeof act === "function") act();
+    else if (Object.hasOwn(acts, act)) acts[act]();
+    else this._go_to(moved(this._shown, at, this._place, act, this._middle));
     this._draw();
   }
 

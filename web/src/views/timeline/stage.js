@@ -14,14 +14,14 @@ const MOST = 360; // pixels of rows before they scroll
 const REACH = 4; // pixels beside a bar that still count as on it
 
 export class Stage {
-  constructor(doc, id) {
+  constructor(doc, prefix) {
     this._axis = create_canvas(doc, "axis");
     this._rows = create_canvas(doc, "rows");
     this._areas = create_canvas(doc, "areas");
     this._space = h(doc, "div", { class: "space" }, this._rows.element);
     this.scroll = h(doc, "div", { class: "scroll", tabindex: -1 }, this._space);
-    this.option = h(doc, "div", { class: "unseen", role: "option", id: `${id}-option`, "aria-selected": "true" });
-    const listbox = { class: "stage", role: "listbox", tabindex: 0, "aria-label": "Requests over time", "aria-activedescendant": `${id}-option` };
+    this.option = h(doc, "div", { class: "unseen", role: "option", id: `${prefix}option`, "aria-selected": "true" });
+    const listbox = { class: "stage", role: "listbox", tabindex: 0, "aria-label": "Requests over time", "aria-activedescendant": `${prefix}option` };
     this.element = h(doc, "div", listbox, this._axis.element, this.scroll, this._areas.element, this.option);
     this.rows = [];
   }

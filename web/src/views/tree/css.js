@@ -1,5 +1,4 @@
-// How the tree looks. Colours are those of Okabe and Ito, mixed with the colour of the text so that they are darker on
-// light ground and lighter on dark. Not here: which class a node has (shapes.js).
+// How the tree looks. Not here: the colours (../../theme.js), which class a node has (shapes.js).
 
 import { css as sheet, MAX_HEIGHT } from "../../parts/sheet.js";
 
@@ -17,29 +16,29 @@ export const PICTURE = `
 .node.gone .fill{fill-opacity:1;stroke-dasharray:5 3}.node.gone .edge{stroke-dasharray:5 3}
 .node.gone text{paint-order:stroke;stroke:var(--nbs-bg);stroke-width:4px;stroke-linejoin:round}
 .node.fold .fill{fill-opacity:0;stroke-dasharray:2 3}.node.fold .edge{stroke-dasharray:2 3}.node.fold text{font-style:italic}
-.node.off:not(.found){opacity:.38}.node.on .fill{stroke-width:3}.node.on .edge{stroke-width:3}
+.node.off:not(.found){opacity:.38}.node.on .fill,.node.on .edge{stroke-width:3}
 .node.found .fill{stroke:var(--nbs-purple);stroke-width:2.5;stroke-dasharray:8 2}.node.here .fill{stroke-width:4;stroke-dasharray:none}
-.node.named .fill{stroke:var(--nbs-fg);stroke-width:3;stroke-dasharray:7 3}
-.node.selected .fill{stroke:var(--nbs-fg);stroke-width:3;stroke-dasharray:none}
+.node.named .fill,.node.selected .fill{stroke:var(--nbs-fg);stroke-width:3;stroke-dasharray:7 3}
+.node.selected .fill{stroke-dasharray:none}
 `;
 
 export const css = `${sheet}
 .nbs .tree{container-type:inline-size;
 input[type=search]{width:160px}select{width:200px;text-overflow:ellipsis}
-.stage{display:flex;gap:8px;align-items:stretch;flex-direction:column}
+.stage{display:flex;gap:8px;flex-direction:column}
 .sheet .node{cursor:pointer}.sheet .node:hover .fill{stroke-width:2.5}
 .sheet:focus-visible .node.active .fill{stroke:var(--nbs-fg);stroke-width:3;stroke-dasharray:3 2}
-.detail{flex:0 0 auto;border:1px solid var(--nbs-line);border-radius:6px;padding:8px 10px;max-height:380px;overflow:auto;overflow-wrap:anywhere;background:var(--nbs-bg)}
+.detail{flex:0 0 auto;border:1px solid var(--nbs-line);border-radius:6px;padding:8px 10px;max-height:380px;overflow:auto;overflow-wrap:anywhere}
 @container (min-width:860px){.stage{flex-direction:row}.detail{flex:0 0 300px;max-height:${MAX_HEIGHT}px}}
 .detail .head{display:flex;gap:6px;align-items:center}
 dl{display:grid;grid-template-columns:auto 1fr;gap:2px 10px;margin:6px 0}dt{color:var(--nbs-faint)}dd{margin:0;min-width:0}
 .detail ul{margin:0;padding:0;list-style:none;max-height:110px;overflow:auto}
 .detail li{display:flex;gap:6px}.detail .how{white-space:nowrap;color:var(--nbs-faint)}
-.detail pre{margin:6px 0;padding:6px 8px;max-height:150px;overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere;font:12px/1.45 var(--nbs-mono);background:var(--nbs-soft);color:inherit;border-radius:4px;unicode-bidi:isolate;direction:ltr}
-.chips{max-height:140px;overflow:auto;font:12px/1.7 var(--nbs-mono);unicode-bidi:isolate;direction:ltr}
-.chip{border:1px solid var(--nbs-line);border-radius:3px;padding:0 2px;margin:0 2px 0 0;white-space:pre-wrap}
+.detail pre{margin:6px 0;padding:6px 8px;max-height:150px;overflow:auto;background:var(--nbs-soft);color:inherit;border-radius:4px}
+.chips{max-height:140px;overflow:auto}
+.chip{border:1px solid var(--nbs-line);border-radius:3px;padding:0 2px;margin:0 2px 0 0}
 .legend svg{vertical-align:-4px}&.graph .areas{display:none}
-.tip .text{font:12px/1.4 var(--nbs-mono);margin-top:3px;unicode-bidi:isolate;direction:ltr}
+.tip .text{font:12px/1.4 var(--nbs-mono);margin-top:3px}
 @media (prefers-reduced-motion:no-preference){.sheet .node.fresh{animation:nbs-tree-in .25s}}
 ${PICTURE}}
 @keyframes nbs-tree-in{from{opacity:.2}}

@@ -3,22 +3,21 @@
 
 import { nodes_of } from "../../explain.js";
 import { is_cacheless } from "../../parts/cacheless.js";
-import { h, say } from "../../parts/dom.js";
+import { h, prefix_of, say } from "../../parts/dom.js";
 import { requests_in_focus } from "../../parts/focus.js";
-import { Follower } from "../../parts/follow.js";
-import { Hits } from "../../parts/hits.js";
+import { Uses } from "../../parts/hits.js";
 import { hold } from "../../parts/hold.js";
 import { request_name } from "../../parts/names.js";
 import { create_sheet } from "../../parts/sheet.js";
-import { n_of, n_short } from "../../parts/text.js";
 import { create_tip } from "../../parts/tip.js";
 import { Acts } from "./acts.js";
 import { create_bar } from "./bar.js";
 import { create_detail } from "./detail.js";
 import { create_legend } from "./legend.js";
-import { build, paths, totals } from "./model.js";
+import { build, paths } from "./model.js";
 import { picture } from "./picture.js";
 import { hatching } from "./shapes.js";
+import { amount } from "./signs.js";
 import { Wish } from "./wish.js";
 
 export { css } from "./css.js";
@@ -28,9 +27,8 @@ export const create = (root, store) => new TreeView(root, store);
 class TreeView {
   constructor(root, store) {
     this.store = store;
-    this.prefix = `t${Math.random().toString(36).slice(2, 8)}-`; // ids are the page's, and there may be many views
-    this.users = new Follower(() => new Hits(store.engine));
-    this.acts = new Acts(this);
+    this.prefix = prefix_of("tree");
+    this.uses = new Uses(store);
     this.wish = new Wish();
     this.model = this.shown_focus = null;
     this.built_of = [];
@@ -39,12 +37,13 @@ class TreeView {
   }
 
   _make(root) {
-    const { acts, store, prefix } = this;
+    const { store, prefix } = this;
     const doc = root.ownerDocument;
-    this.bar = create_bar(doc, acts);
     this.stage = create_sheet(doc, prefix, hatching(prefix), { role: "tree", "aria-label": "Radix tree of the KV cache", "aria-describedby": `${prefix}keys` });
-    this.detail = create_detail(doc, acts);
-    this.tip = create_tip(doc, `${prefix}tip`);
+    this.tip = create_tip(doc);
+    this.acts = new Acts(this);
+    this.bar = create_bar(doc, store, this.acts);
+    this.detail = create_detail(doc, this.acts);
     this.summary = h(doc, "span", { class: "count" });
     this.note = h(doc, "span", { class: "count", role: "status" });
     this.legend = create_legend(doc, prefix, this.summary, this.note);
@@ -52,27 +51,22 @@ class TreeView {
     this.element = h(doc, "div", { class: "tree" }, this.bar.element, stage, this.legend, this.tip.element);
     root.append(this.element);
     this.let_go = hold(stage, store);
-    acts.listen();
     this.sizes = new ResizeObserver(() => this.stage.measure() && this.draw());
     this.sizes.observe(this.stage.element);
   }
 
   /** Take changes of the store: a Set of "state", "cursor", "focus", "settings". */
   update(changes) {
-    const node = this.store.focus.node;
+    const { focus: { node }, playing } = this.store;
     const is_new = changes.has("focus") && node !== null && node !== this.shown_focus;
     this.shown_focus = node;
-    if (is_new) {
-      this._build();
-      if (this.model.items.has(node)) this.wish.let_in(this.model.items.get(node));
-    }
     this.draw();
-    if (is_new && this.picture.places.has(String(node))) this.acts.to(String(node));
-    else if (changes.has("cursor") && !this.store.playing) this.stage.reveal(String([...this.named][0]));
+    if (is_new) this.acts.to_node(node);
+    else if (changes.has("cursor") && !playing) this.stage.reveal(String([...this.named][0]));
   }
 
   destroy() {
-    this.sizes?.disconnect();
+    this.sizes.disconnect();
     this.bar.destroy();
     this.let_go();
     this.element.remove();
@@ -80,31 +74,27 @@ class TreeView {
 
   /** Bring the model up to date: only a change of the tree or of the marks is a reason. */
   _build() {
-    const { store } = this;
-    const { view, settings } = store;
-    this.marks = settings.tree_step ? view.marks : store.marks_since_run();
-    const built_of = [view, view.tree.version, this.marks];
+    const { store, store: { view, settings } } = this;
+    const marks = settings.tree_step ? view.marks : store.marks_since_run();
+    const built_of = [view, view.tree.version, marks];
     if (built_of.every((value, i) => value === this.built_of[i])) return;
     this.built_of = built_of;
-    this.model = build(view, this.marks, this.model);
+    this.model = build(view, marks, this.model);
     this.wish.follow(view, this.model);
   }
 
-  /** Draw what has changed. */
   draw() {
     this._build();
-    const { store, stage, model, marks, wish } = this;
+    const { store, stage, model, wish } = this;
     const { view, focus } = store;
     const requests = requests_in_focus(view, focus);
     const selected = model.items.get(focus.node) ?? null;
-    if (requests.length || selected !== null) this.hits = this.users.catch_up(store.events);
-    const path = paths(model, requests.flatMap((id) => this.hits.of_request(id, view.seq)));
+    const path = paths(model, requests.flatMap((id) => this.uses.of_request(id)));
     this.named = new Set(store.seeking && store.event !== null ? nodes_of(store.event) : []);
-    const must = [focus.node, ...this.named, wish.found[wish.found_at], Number(wish.active), ...path]; // an item where the keyboard is stays drawn
+    const must = [focus.node, ...this.named, wish.here, Number(wish.active), ...path]; // an item where the keyboard is stays drawn
     this.picture = picture({
-      model, view, marks, path, wish, named: this.named, prefix: this.prefix, room: stage.room || 700, char: stage.char,
-      must: must.map((id) => model.items.get(id)).filter(Boolean), selected: selected === null ? null : String(selected.id),
-      graph: Boolean(store.settings.tree_graph), is_run: Boolean(store.source),
+      model, view, path, wish, must, named: this.named, prefix: this.prefix, room: stage.room || 700, char: stage.char,
+      selected: String(focus.node), graph: Boolean(store.settings.tree_graph), is_run: Boolean(store.source),
     });
     wish.settle(this.picture, model);
     stage.show(this.picture, wish.active, this._why_empty());
@@ -114,13 +104,12 @@ class TreeView {
   _tell(selected, requests) {
     const { store, wish, picture } = this;
     const { view } = store;
-    const users = selected === null ? [] : this.hits.of_node(selected.id, view.seq);
-    this.detail.show(view, this.marks, selected, users.map((use) => ({ ...use, name: request_name(view, use.request) })));
-    this.bar.show(store, wish, picture);
+    const users = selected === null ? [] : this.uses.of_node(selected.id);
+    this.detail.show(view, selected, users.map((use) => ({ ...use, name: request_name(view, use.request) })));
+    this.bar.show(wish, picture);
     this.element.classList.toggle("graph", picture.is_graph);
     this.bar.element.hidden = this.legend.hidden = is_cacheless(store.live);
-    const { n_nodes, n_tokens } = totals(this.model, this.marks);
-    say(this.summary, `${n_of(n_nodes, "node")}, ${n_short(n_tokens)} tokens in the cache`);
+    say(this.summary, `${amount(this.model.held)} in the cache`);
     const is_nowhere = requests.length > 0 && !picture.drawn.some(({ key }) => picture.path.has(key));
     say(this.note, this._missing() || (is_nowhere ? "the request has nothing in the tree" : ""));
   }

@@ -3,7 +3,7 @@
 import { h } from "../../parts/dom.js";
 import { to_element } from "../../parts/svg.js";
 import { SPECIAL } from "../../parts/text.js";
-import { hatching } from "./shapes.js";
+import { hatching, panes } from "./shapes.js";
 
 const LOOKS = [["new", "+", "new"], ["hit", "●×2", "hit by 2 requests"], ["gone", "✕", "evicted"], ["old", "", "locked"], ["fold", "", "folded"], ["named", "", "named below"]];
 const KEYS = "Arrows: parent, child, siblings. Home, End. Enter: select or unfold. /: search, n and p: next and previous match. "
@@ -12,9 +12,8 @@ const KEYS = "Arrows: parent, child, siblings. Home, End. Enter: select or unfol
 /** `head` comes before it. */
 export function create_legend(doc, prefix, ...head) {
   const own = `${prefix}l`;
-  const rect = (cls, inset, style) => ["rect", { class: cls, x: inset, y: inset, width: 22 - 2 * inset, height: 16 - 2 * inset, rx: 3, style }];
-  const extra = { old: ["", rect("inner", 4)], gone: [`fill:url(#${own}hatch)`, hatching(own)] };
-  const swatch = (look, [style, ...more] = extra[look] ?? [""]) => ["svg", { width: 22, height: 16, "aria-hidden": "true" }, ["g", { class: `node ${look}` }, rect("fill", 1, style), ...more]];
+  const swatch = (look) => ["svg", { width: 22, height: 16, "aria-hidden": "true" }, ...(look === "gone" ? [hatching(own)] : []),
+    ["g", { class: `node ${look}`, transform: "translate(1 1)" }, ...panes(own, look, { node: { locks: look === "old" ? 1 : 0 } }, 20, 14)]];
   const key = ([look, sign, words]) => h(doc, "span", { class: "key" }, to_element(doc, swatch(look)), h(doc, "b", {}, sign && ` ${sign}`), ` ${words}`);
   return h(doc, "div", { class: "legend" }, ...head, ...LOOKS.map(key), h(doc, "span", {}, `${SPECIAL} special token`),
     h(doc, "span", { class: "areas" }, "width: tokens, height: leaves"),

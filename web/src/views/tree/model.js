@@ -10,8 +10,8 @@ class Item {
     this.id = id;
   }
 
-  /** Begin anew as this node {id, parent, tokens, locks, tick}; a ghost was evicted. */
-  be(node, ghost, is_marked) {
+  /** Begin anew as this node {id, parent, tokens, locks, tick}; a ghost was evicted, n_hits requests have found it. */
+  be(node, ghost, is_new, n_hits) {
     this.node = node;
     this.ghost = ghost;
     this.parent = null;
@@ -19,7 +19,9 @@ class Item {
     this.is_sorted = true;
     this.n_nodes = node === null ? 0 : 1;
     this.n_tokens = node?.tokens.length ?? 0;
-    this.n_marked = is_marked ? 1 : 0;
+    this.is_new = is_new;
+    this.n_hits = n_hits;
+    this.n_marked = ghost || is_new || n_hits > 0 ? 1 : 0;
     this.first = node?.id ?? Infinity; // the smallest id in the subtree
   }
 
@@ -48,18 +50,18 @@ class Item {
 }
 
 /**
- * All items of a view by id, and the root: {items, root}. Nodes that hang on nothing are left out.
+ * All items of a view by id, the root, and how much they are without ghosts: {items, root, held}. Nodes that hang on nothing are left out.
  * `before` is a model that is not needed any more: its items are used again, which halves the time of a large tree.
  */
 export function build(view, marks, before = null) {
   const { root, items } = before ?? { root: new Item(0), items: new Map() };
-  root.be(null, false, false);
+  root.be(null, false, false, 0);
   let n = 0;
   const take = (node, ghost) => {
     n += 1;
     let item = items.get(node.id);
     if (item === undefined) items.set(node.id, (item = new Item(node.id)));
-    item.be(node, ghost, ghost || marks.new.has(node.id) || marks.hits.has(node.id));
+    item.be(node, ghost, marks.new.has(node.id), marks.hits.get(node.id) ?? 0);
   };
   for (const node of view.nodes.values()) take(node, false);
   for (const node of marks.evicted.values()) if (!view.nodes.has(node.id)) take(node, true);
@@ -67,24 +69,24 @@ export function build(view, marks, before = null) {
   for (const item of items.values()) (item.node.parent === 0 ? root : items.get(item.node.parent))?.adopt(item);
   const found = [root]; // each before what is below it; each has one parent, so a circle is never reached
   for (let i = 0; i < found.length; i += 1) for (const item of found[i].below) found.push(item);
+  const held = { n_nodes: 0, n_tokens: 0 }; // while an item counts itself alone
+  for (const { ghost, n_nodes, n_tokens } of found) {
+    if (ghost) continue;
+    held.n_nodes += n_nodes;
+    held.n_tokens += n_tokens;
+  }
   for (let i = found.length - 1; i > 0; i -= 1) found[i].add_up();
-  return { root, items: found.length > items.size ? items : new Map(found.slice(1).map((item) => [item.id, item])) };
+  return { root, held, items: found.length > items.size ? items : new Map(found.slice(1).map((item) => [item.id, item])) };
 }
 
 /** The items from below the root down to this one. */
 export function path_of(item) {
   const path = [];
-  for (let at = item; at !== null && at.node !== null; at = at.parent) path.push(at);
+  for (let at = item; at?.node; at = at.parent) path.push(at);
   return path.reverse();
-}
-
-/** How many nodes and tokens the tree holds, ghosts left out. */
-export function totals({ root, items }, marks) {
-  const ghosts = [...marks.evicted.keys()].map((id) => items.get(id)).filter((item) => item?.ghost);
-  return { n_nodes: root.n_nodes - ghosts.length, n_tokens: ghosts.reduce((n, { node }) => n - node.tokens.length, root.n_tokens) };
 }
 
 /** The ids of these nodes that are in the tree, with all above them. */
 export function paths({ items }, nodes) {
-  return new Set(nodes.flatMap((id) => path_of(items.get(id) ?? null)).map((item) => item.id));
+  return new Set(nodes.flatMap((id) => path_of(items.get(id))).map((item) => item.id));
 }

@@ -2,11 +2,11 @@
 // searched for, how far it is zoomed in. Plain values and what changes them; no page.
 // Not here: what is drawn for it (picture.js).
 
+import { key_of } from "./choose.js";
 import { path_of } from "./model.js";
 import { Search } from "./search.js";
 
 const MORE = 40; // children that one unfolding brings
-const MIN_ZOOM = { icicle: 1, graph: 0.3 }, MAX_ZOOM = { icicle: 60, graph: 4 };
 
 export class Wish {
   from = 0; // the id of the node whose subtree is drawn; 0: all
@@ -17,7 +17,7 @@ export class Wish {
   active = null; // a key
   query = "";
   found = [];
-  found_at = -1; // in `found`
+  here = null; // the one of `found` that is looked at
   #search = new Search();
 
   /** The tree has changed: let go of what is no more. */
@@ -27,10 +27,12 @@ export class Wish {
     if (this.query) this.look_for(view, model, this.query);
   }
 
-  /** It was drawn: what is not there any more cannot have the keyboard. */
-  settle({ kept, places }, model) {
+  /** It was drawn: where something is not there any more, the keyboard goes to the fold that hides it, if there is one. */
+  settle({ kept, boxes }, model) {
     this.before = kept;
-    if (this.active !== null && !places.has(this.active)) this.active = nearest(this.active, places, model);
+    if (this.active === null || boxes.has(this.active)) return;
+    const key = key_of(Number(this.active.replace("f", "")), model, kept);
+    this.active = boxes.has(key) ? key : null;
   }
 
   /** Draw more of what a fold hides; the keyboard goes to the first of it. */
@@ -40,12 +42,11 @@ export class Wish {
     this.active = String(hidden[0].id);
   }
 
-  /** Fold all that is below an item, or unfold it where that is done; the keyboard goes to the item. */
-  toggle(item, drawn) {
-    const fold = drawn.find(({ key }) => key === `f${item.id}`);
-    if (fold?.hidden.length === item.children.length) this.unfold(fold);
-    else if (item.children.length) this.closed.add(item.id);
-    this.active = String(item.id);
+  /** Fold all that is below a part (choose.js), or unfold it where that is done; the keyboard goes to the part. */
+  toggle({ key, item, below }) {
+    if (below[0]?.item === null) this.unfold(below[0]); // nothing is drawn before the fold
+    else if (below.length) this.closed.add(item.id);
+    this.active = key;
   }
 
   /** Draw the subtree of a node alone, or all (0). */
@@ -64,33 +65,23 @@ export class Wish {
 
   /** Search; where the match that is looked at is still one, it stays so. */
   look_for(view, model, query) {
-    const id = this.found[this.found_at];
     this.found = this.#search.find(view, model, query);
-    this.found_at = query === this.query && id !== undefined ? this.found.indexOf(id) : -1;
+    if (query !== this.query || !this.found.includes(this.here)) this.here = null;
     this.query = query;
   }
 
   /** Go n matches on, around the end. Returns the node's id, or null. */
   next_found(n) {
-    if (!this.found.length) return null;
-    const at = this.found_at < 0 && n < 0 ? 0 : this.found_at;
-    this.found_at = (at + n + this.found.length) % this.found.length;
-    return this.found[this.found_at];
+    const { found } = this;
+    const at = found.indexOf(this.here);
+    if (found.length) this.here = found.at((at < 0 && n < 0 ? 0 : at) + n) ?? found[0];
+    return this.here;
   }
 
   /** Zoom by a factor; 0 resets. */
-  zoom_by(factor, look) {
-    const zoom = Math.min(Math.max(this.zoom * factor, MIN_ZOOM[look]), MAX_ZOOM[look]);
+  zoom_by(factor, is_graph) {
+    const [least, most] = is_graph ? [0.3, 4] : [1, 60];
+    const zoom = Math.min(Math.max(this.zoom * factor, least), most);
     this.zoom = factor === 0 || Math.abs(zoom - 1) < 0.01 ? 1 : zoom;
   }
-}
-
-/** The key of what stands for a key that is not drawn: the fold that hides it, or the nearest item above. */
-function nearest(key, places, model) {
-  const id = Number(key.replace("f", ""));
-  for (let at = id === 0 ? model.root : model.items.get(id) ?? null; at !== null; at = at.parent) {
-    if (places.has(String(at.id))) return String(at.id);
-    if (at.parent !== null && places.has(`f${at.parent.id}`)) return `f${at.parent.id}`;
-  }
-  return null;
 }
