@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nbsglang.engine.grammar.automaton import Automaton
-from nbsglang.engine.grammar.rules import Counted, Indices, Others, Piece, Rule, Shared, called_by
+from nbsglang.engine.grammar.rules import Derived, Indices, Piece, Rule, Shared, called_by
 from nbsglang.engine.grammar.spots import Spots, is_plain
 
 _SURROGATES = (0xD800, 0xE000)
@@ -33,7 +33,7 @@ class Asked:
     """
 
     def __init__(self, rule: Rule, piece: Piece, classes: list[list[int]]) -> None:
-        shared = rule.shared if isinstance(rule, Others | Counted) else rule
+        shared = rule.shared if isinstance(rule, Derived) else rule
         self.rule = rule
         self.piece = piece
         self.start = piece.start

@@ -9,6 +9,7 @@ Not here: bytes, tokens and masks; what a state is made of (`plain.py`, `guarded
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from nbsglang.engine.grammar.alphabet import Alphabet
 from nbsglang.engine.grammar.build import build
 from nbsglang.engine.grammar.guarded import Guarded
 from nbsglang.engine.grammar.limits import Limits, Meter, NoTextError, OutgrownError
-from nbsglang.engine.grammar.plain import Machine, Plain, bits_of
+from nbsglang.engine.grammar.plain import Machine, Plain, positions_of
 from nbsglang.engine.grammar.program import Program
 from nbsglang.engine.grammar.syntax import Node
 
@@ -44,6 +45,7 @@ class Automaton:
         self._alphabet = Alphabet(plan.sets)
         self.n_classes = self._alphabet.n_classes
         self.sets = plan.sets
+        self._main = plan.main
         self.program = None if plan.main.root.gates else Program(plan.main, self._alphabet)
         self._machine: Machine = (
             Guarded(plan, self._alphabet, self._meter) if self.program is None else Plain(self.program)
@@ -119,9 +121,11 @@ class Automaton:
         self._meter.reset()
         return [self._state(key) for key in self._machine.places(self._keys[state])]
 
-    def loop(self, state: int) -> Sequence[int]:
-        """Classes over which all texts can follow a state, as far as that is plain."""
-        return self._machine.loop(self._keys[state]) if isinstance(self._machine, Plain) else ()
+    @cached_property
+    def last_classes(self) -> frozenset[int]:
+        """Classes that have the last character of each text that is not empty."""
+        program = self.program or Program(self._main, self._alphabet)
+        return frozenset(program.last_classes())
 
     def future(self, state: int) -> Hashable:
         """A value that two states have in common only where the same can follow them."""
@@ -132,14 +136,9 @@ class Automaton:
         assert isinstance(self._machine, Plain), "an automaton without gates"
         return self._machine.advanced((1, position))
 
-    def positions(self, state: int) -> int:
-        """The positions of a state, as bits, if there is a `program`."""
-        return bits_of(self._keys[state])
-
-    def state_at(self, position: int) -> int:
-        """The state of one position, if there is a `program`."""
-        self._meter.reset()
-        return self._state((1, position))
+    def positions(self, state: int) -> Sequence[int]:
+        """The positions of a state, if there is a `program`."""
+        return positions_of(self._keys[state])
 
     def accepts(self, state: int) -> bool:
         """Whether the text so far is a match."""

@@ -83,11 +83,11 @@ class Row:
 
     def first(self, gates: int) -> int:
         """See `Block.first`."""
-        return self._rest(0, gates & self.gates)[0]
+        return self.rest(0, gates & self.gates)[0]
 
     def empty(self, gates: int) -> bool:
         """See `Block.empty`."""
-        return self._rest(0, gates & self.gates)[1]
+        return self.rest(0, gates & self.gates)[1]
 
     def advance(self, bits: int, gates: int) -> tuple[int, bool]:
         """See `Block.advance`."""
@@ -97,13 +97,13 @@ class Row:
             moved, done = part.advance(bits, gates)
             follow |= moved << offset
             if done:
-                begun, through = self._rest(at + 1, gates & self.gates)
+                begun, through = self.rest(at + 1, gates & self.gates)
                 follow |= begun
                 ends = ends or through
             bits = rest
         return follow, ends
 
-    def _rest(self, at: int, gates: int) -> tuple[int, bool]:
+    def rest(self, at: int, gates: int) -> tuple[int, bool]:
         """Where the parts from `at` on can begin, and whether all of them have the empty text."""
         end = at
         while end < len(self.parts) and (end, gates) not in self._rests and self.parts[end].empty(gates):
@@ -179,7 +179,7 @@ class Loop:
 
     def first(self, gates: int) -> int:
         """See `Block.first`."""
-        return self._enter(0, gates)[0]
+        return self.enter(0, gates)[0]
 
     def empty(self, gates: int) -> bool:
         """See `Block.empty`."""
@@ -195,14 +195,14 @@ class Loop:
             moved, done = self.part.advance(bits & ((1 << width) - 1), gates)
             follow |= moved << copy * width
             if done:
-                begun, through = self._enter(copy + 1, gates)
+                begun, through = self.enter(copy + 1, gates)
                 follow |= begun
                 ends = ends or through
             copy += 1
             bits >>= width
         return follow, ends
 
-    def _enter(self, copy: int, gates: int) -> tuple[int, bool]:
+    def enter(self, copy: int, gates: int) -> tuple[int, bool]:
         """Where the copies from this one on can begin, and whether the text can end before it."""
         begun, width = self.part.first(gates), self.part.size
         if copy >= self.least:  # to pass through a copy that need not be is never better than to stop

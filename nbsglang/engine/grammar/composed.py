@@ -2,7 +2,7 @@
 frames of a state.
 
 Nothing is made deterministic for that. An item is a part with a position, or a state where it has no places for others,
-and the number of the frames it goes back to; tokens are followed from item to item.
+and the number of what it goes back to, frames or one item; tokens are followed from item to item.
 
 Not here: the states (`nested.py`), single parts (`ways.py`, `leaves.py`), masks of other automata (`index.py`).
 """
@@ -17,10 +17,9 @@ from nbsglang.engine.grammar.matcher import MaskRow
 from nbsglang.engine.grammar.merged import Merged
 from nbsglang.engine.grammar.nested import Frame, Nested
 from nbsglang.engine.grammar.partition import Classes
-from nbsglang.engine.grammar.spots import Spots
 from nbsglang.engine.grammar.tails import Tails
 from nbsglang.engine.grammar.vocab import Vocab
-from nbsglang.engine.grammar.ways import Ways, keep
+from nbsglang.engine.grammar.ways import KEPT, Ways, keep
 
 Item: TypeAlias = tuple[int, int, int]  # a part by its number, a position or state, a number of frames
 
@@ -41,6 +40,7 @@ class Composed:
         self._items: dict[Frame, Sequence[Item]] = {}
         self._backs: dict[int, Sequence[Item]] = {}
         self._calls: dict[tuple[int, Item], Sequence[Item]] = {}
+        self._called: list[Item] = []  # what these go back to, by numbers below 0
         self._beyond: dict[tuple[Merged, int], Sequence[int]] = {}
         self._equal: dict[tuple[int, ...], tuple[int, ...]] = {}
 
@@ -48,6 +48,19 @@ class Composed:
     def is_possible(nested: Nested) -> bool:
         """Whether masks can be put together so."""
         return all(asked.is_leaf or asked.spots is not None for asked in nested.rules)
+
+    def text(self, state: int) -> str:
+        """The text that must follow a state that is a single position, as far as `Spots.text` tells; "" for others."""
+        if len(self._called) > KEPT:
+            self._forget()
+        frames = self._nested.frames(state)
+        if len(frames) == 1:
+            for rule, at, _ in frames:
+                spots = self._spots[rule]
+                positions = () if spots is None else spots.of(at)
+                if spots is not None and len(positions) == 1:
+                    return spots.text(positions[0])
+        return ""
 
     def sole(self, state: int) -> tuple[Left, Sequence[int]] | None:
         """What follows a state that is one of a part without places for others: in the part, and beyond it.
@@ -74,21 +87,23 @@ class Composed:
         todo = [(0, item) for frame in self._nested.frames(state) for item in self._of(frame)]
         seen = set(todo)
         while todo:
-            node, (rule, at, back) = todo.pop()
+            node, item = todo.pop()
+            rule, at, back = item
             ways = self._ways[rule]
             if ways is None:
                 self._add_leaf(node, rule, at, back, rows, tokens)
                 continue
-            way = ways.way(node, at)
-            tokens += way.tokens
-            more = [(child, (rule, after, back)) for child, after in way.downs]
-            for number, after in way.calls:
-                more += [(way.here, item) for item in self._begun(number, (rule, after, back))]
-            if way.ends:
-                more += [(way.here, item) for item in self._behind(back)]
-            if more:
-                todo += [one for one in more if one not in seen]
-                seen.update(more)
+            own, downs, here, calls, ends = ways.way(node, at)
+            tokens += own
+            more = [(child, (rule, after, back)) for child, after in downs] if downs else []
+            for number, after in calls:
+                more += [(here, first) for first in self._begun(number, (rule, after, back))]
+            if ends:
+                more += [(here, behind) for behind in self._behind(back)]
+            for one in more:
+                if one not in seen:
+                    seen.add(one)
+                    todo.append(one)
         return rows, tokens
 
     # ------------------------------------------------------------------------------ items
@@ -98,13 +113,18 @@ class Composed:
         found = self._items.get(frame)
         if found is None:
             rule, state, back = frame
-            spots = self._spots[rule]
-            places = self._rules[rule].places(state) if spots is None else spots.of(state)
-            found = keep(self._items, frame, [(rule, at, back) for at in places])
+            found = keep(self._items, frame, [(rule, at, back) for at in self._at(rule, state)])
         return found
+
+    def _at(self, rule: int, state: int) -> Sequence[int]:
+        """The positions, or states, of a state of a part."""
+        spots = self._spots[rule]
+        return self._rules[rule].places(state) if spots is None else spots.of(state)
 
     def _behind(self, back: int) -> Sequence[Item]:
         """The items behind the end of a part."""
+        if back < 0:
+            return (self._called[-1 - back],)
         found = self._backs.get(back)
         if found is None:
             frames = self._nested.back(back)
@@ -115,13 +135,16 @@ class Composed:
         """The items of a part that begins in the place before a position, to which it goes back."""
         found = self._calls.get((number, item))
         if found is None:
-            rule, at, back = item
-            spots = self._spots[rule]
-            assert isinstance(spots, Spots), "a part with places for others"
-            below = self._nested.back_to(rule, spots.state(at), back)
-            found = self._of(Frame(number, self._rules[number].start, below))
-            keep(self._calls, (number, item), found)
+            self._called.append(item)
+            at = self._at(number, self._rules[number].start)
+            found = self._calls[number, item] = [(number, one, -len(self._called)) for one in at]
         return found
+
+    def _forget(self) -> None:
+        """Have room for more items that are gone back to."""
+        self._called.clear()
+        self._calls.clear()
+        self._beyond.clear()
 
     # ------------------------------------------------------------------------------ parts without places for others
 
@@ -153,28 +176,31 @@ class Composed:
         todo = [(beyond, item) for item in self._behind(back)]
         seen = set(todo)
         while todo:
-            more = self._next(*todo.pop(), tokens)
-            todo += [one for one in more if one not in seen]
-            seen.update(more)
+            at, (rule, place, back) = todo.pop()
+            ways = self._ways[rule]
+            if ways is None:
+                more = self._through_leaf(at, (rule, place, back), tokens)
+            else:
+                own, downs, here, calls, ends = ways.small(at, place)
+                tokens += own
+                more = [(below, (rule, after, back)) for below, after in downs] if downs else []
+                for number, after in calls:
+                    more += [(here, first) for first in self._begun(number, (rule, after, back))]
+                if ends:
+                    more += [(here, behind) for behind in self._behind(back)]
+            for one in more:
+                if one not in seen:
+                    seen.add(one)
+                    todo.append(one)
         return tokens
 
-    def _next(self, at: Merged, item: Item, tokens: list[int]) -> Sequence[tuple[Merged, Item]]:
-        """Add the tokens after an item in a small trie; where to go on from there."""
+    def _through_leaf(self, at: Merged, item: Item, tokens: list[int]) -> list[tuple[Merged, Item]]:
+        """Add the tokens in a part without places for others; where to go on."""
         rule, place, back = item
-        ways = self._ways[rule]
+        read = self._leaf(rule).small(at, place)
+        tokens += read.tokens
         more: list[tuple[Merged, Item]] = []
-        if ways is None:
-            read = self._leaf(rule).small(at, place)
-            tokens += read.tokens
-            for below, after, ends in read.downs:
-                more.append((below, (rule, after, back)))
-                more += [(below, behind) for behind in self._behind(back)] if ends else ()
-            return more
-        way = ways.small(at, place)
-        tokens += way.tokens
-        more += [(below, (rule, after, back)) for below, after in way.downs]
-        for number, after in way.calls:
-            more += [(at, first) for first in self._begun(number, (rule, after, back))]
-        if way.ends:
-            more += [(at, behind) for behind in self._behind(back)]
+        for below, after, ends in read.downs:
+            more.append((below, (rule, after, back)))
+            more += [(below, behind) for behind in self._behind(back)] if ends else ()
         return more

@@ -53,7 +53,9 @@ class Index:
         if isinstance(automaton, Nested) and Composed.is_possible(automaton):
             self._composed = Composed(vocab, automaton, self.table.classes, self._moves.tails)
         self._sole: dict[tuple[int, int], tuple[int, Left, Sequence[int]]] = {}  # with what the keys are of
+        self._forced: dict[str, int] = {}  # by texts that must come next, as far as tokens go
         self._row_of: dict[State, int] = {}
+        self._after: dict[tuple[State, int], State] = {}
         self._has_text: dict[int, bool] = {}
 
     @property
@@ -103,30 +105,52 @@ class Index:
 
     def after(self, state: State, token: int) -> State | None:
         """The state after a token that is no EOS; None where the mask of `state` does not have it."""
+        known = self._after.get((state, token))
+        if known is not None:
+            return known
         row = self._row_of.get(state)
         if row is not None and not self.rows.view(row).item(token >> 5) >> (token & 31) & 1:
             return None
         after = self._moves.read(state, token)
-        if after is None or row is not None:
-            return after
-        with self._lock:
-            is_live = self._moves.can_finish(after) and self._live.is_live(after)
-        return after if is_live else None
+        if after is not None and row is None:
+            with self._lock:
+                if not self._moves.can_finish(after) or not self._live.is_live(after):
+                    return None
+        return after if after is None else keep(self._after, (state, token), after)
 
     # ------------------------------------------------------------------------------ all tokens
 
     def _made(self, state: State) -> int:
         if state[1] or not self._live.is_proved:
             return self.rows.add(self._mask(state))
-        sole = self._composed.sole(state[0]) if self._composed is not None else None
-        if sole is not None:
-            return self._sole_row(state, *sole)
+        if self._composed is not None:
+            text = self._composed.text(state[0])
+            row = self._forced_row(text) if text else None
+            if row is not None:
+                return row
+            sole = self._composed.sole(state[0]) if not text else None
+            if sole is not None:
+                return self._sole_row(state, *sole)
         rows, tokens = self._found(state)
         if self.accepts(state):
             tokens = [*tokens, *self.vocab.eos_ids]
+        return self._added(rows, tokens, state)
+
+    def _added(self, rows: list[MaskRow], tokens: Sequence[int], state: State) -> int:
+        """The row of some masks and tokens together."""
         if not rows and tokens:
             return self.rows.add_few(tokens)
         return self.rows.add(self._checked(_joined(rows, tokens, self.vocab.n_words), state))
+
+    def _forced_row(self, text: str) -> int | None:
+        """The row of a text that must come next; None where tokens go on after it."""
+        row = self._forced.get(text)
+        if row is None:
+            tokens, node = self.vocab.paths.path(0, text)
+            if node >= 0:
+                return None
+            row = self._forced[text] = self.rows.add_few(tokens)
+        return row
 
     def _found(self, state: State) -> tuple[list[MaskRow], list[int]]:
         """What can follow where no character has begun and all is live, as rows and tokens."""
@@ -142,11 +166,7 @@ class Index:
         if known is None:
             part = left.part
             tokens = [*part.tokens, *left.kept(after)]
-            if part.row is None and tokens:
-                row = self.rows.add_few(tokens)
-            else:
-                rows = [] if part.row is None else [part.row]
-                row = self.rows.add(self._checked(_joined(rows, tokens, self.vocab.n_words), state))
+            row = self._added([] if part.row is None else [part.row], tokens, state)
             known = keep(self._sole, key, (row, left, after))
         return known[0]
 
@@ -158,7 +178,7 @@ class Index:
 
     def _checked(self, row: MaskRow, state: State) -> MaskRow:
         """The mask, if it has a token."""
-        if not row.any():
+        if not np.count_nonzero(row):
             why = "no token of this vocabulary can come next"
             if self.accepts(state):
                 why = "the text is complete, and this vocabulary has no token to end it"

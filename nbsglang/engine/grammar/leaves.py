@@ -5,7 +5,6 @@ Not here: its masks (`parts.py`), parts with places for others (`ways.py`).
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Container, Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -16,13 +15,18 @@ from nbsglang.engine.grammar.asked import Asked
 from nbsglang.engine.grammar.counted import CountedStrings
 from nbsglang.engine.grammar.lengths import Lengths
 from nbsglang.engine.grammar.matcher import MaskRow
+from nbsglang.engine.grammar.measured import MeasuredStrings
 from nbsglang.engine.grammar.merged import Merged
+from nbsglang.engine.grammar.multiples import Residues
 from nbsglang.engine.grammar.others import Without
+from nbsglang.engine.grammar.paired import Paired
 from nbsglang.engine.grammar.partition import Classes
 from nbsglang.engine.grammar.parts import Part, Parts, parts_of
-from nbsglang.engine.grammar.rules import Counted, Others, Shared
+from nbsglang.engine.grammar.rules import Counted, Derived, Measured, Shared
 from nbsglang.engine.grammar.tails import Tails
-from nbsglang.engine.grammar.vocab import Vocab, plain
+from nbsglang.engine.grammar.too_long import TooLong
+from nbsglang.engine.grammar.trie import plain
+from nbsglang.engine.grammar.vocab import Vocab
 from nbsglang.engine.grammar.ways import keep
 
 
@@ -69,23 +73,30 @@ class Leaf:
         piece = self._asked.piece
         if isinstance(piece, CountedStrings):
             return self._counted(node, piece, state)
+        if isinstance(piece, MeasuredStrings):
+            return self._measured(node, piece, state)
+        if isinstance(piece, Residues):
+            return Left(self._own_parts.part(state, node), ())
         if not isinstance(piece, Without):
             return Left(self._parts.part(state, node), ())
-        state, begun = piece.pair(state)
-        part = self._parts.part(state, node)
-        left_out = {token for points in piece.endings(begun) for token in self._with(node, points)}
-        if not left_out:
-            return Left(part, ())
-        own = [token for token in part.tokens if token not in left_out]
-        return Left(Part(_without(part.row, left_out), own, part.beyond), [*left_out])
+        at, begun = piece.pair(state)
+        return _but(self._parts.part(at, node), self._those_of(piece, begun, node))
 
     @cached_property
     def _parts(self) -> Parts:
-        rule = self._asked.rule.shared if isinstance(self._asked.rule, Others) else self._asked.rule
+        rule = self._asked.rule.shared if isinstance(self._asked.rule, Derived) else self._asked.rule
         if isinstance(rule, Shared) and not self._alone:
             return parts_of(self._vocab, rule)
         piece = self._asked.piece
-        return Parts(self._vocab, piece.inner if isinstance(piece, Without) else piece, self._asked.lock)
+        return Parts(self._vocab, piece.inner if isinstance(piece, Paired) else piece, self._asked.lock)
+
+    @cached_property
+    def _own_parts(self) -> Parts:
+        return Parts(self._vocab, self._asked.piece, self._asked.lock)
+
+    @cached_property
+    def _too_long(self) -> TooLong:
+        return TooLong(self._vocab, self._asked, self._class_of, self._tails)
 
     def _counted(self, node: int, piece: CountedStrings, state: int) -> Left:
         """Strings of so many characters are those of as many as are left."""
@@ -103,27 +114,36 @@ class Leaf:
             assert isinstance(left, CountedStrings), "the same with other bounds"
             return Left(parts.part(left.state_of((piece.inner.key(at), 0)), node), ())
 
+    def _measured(self, node: int, piece: MeasuredStrings, state: int) -> Left:
+        """Strings of a pattern of up to so many characters: those of the pattern but for what is too long."""
+        rule = self._asked.rule
+        assert isinstance(rule, Measured), "what the piece is of"
+        with self._asked.lock:
+            room = piece.most - piece.n_chars(state) - rule.farthest
+            left_out = self._too_long.of(node, state, room)
+            if left_out is None:
+                return Left(self._own_parts.part(state, node), ())
+            return _but(self._parts.part(piece.pair(state)[0], node), left_out)
+
     def _lengths(self, shared: Shared, piece: CountedStrings) -> Lengths:
         found = self._vocab.lengths.get(shared)
         if found is None:
             found = self._vocab.lengths[shared] = Lengths(self._vocab, piece)
         return found
 
-    def _with(self, node: int, points: Iterable[int]) -> Iterable[int]:
-        """All tokens that have these characters after a node."""
-        trie = self._vocab.trie
-        children, all_points = plain(trie.children), plain(trie.points)
-        for point in points:
-            first, behind = children[node], children[node + 1]
-            node = bisect_left(all_points, point, first, behind)
-            if node == behind or all_points[node] != point:
-                return
-        todo = [node]
+    def _those_of(self, piece: Without, begun: int, node: int) -> set[int]:
+        """All tokens that have one of the texts left out, of which so much has been read, after a node."""
+        found: set[int] = set()
+        todo = [(begun, node)]
         while todo:
-            node = todo.pop()
-            yield from trie.words[trie.owners[node] : trie.owners[node + 1]].tolist()
-            yield from (token for token, _ in self._vocab.begun_at.get(node, ()))
-            todo += range(children[node], children[node + 1])
+            begun, node = todo.pop()
+            if piece.is_one(begun):
+                found.update(self._vocab.paths.below(node))
+            for point, after in piece.nexts(begun):
+                child = self._vocab.paths.child(node, point)
+                if child >= 0:
+                    todo.append((after, child))
+        return found
 
     def _found(self, at: Merged, state: int) -> Read:
         nexts = self._asked.after(state)
@@ -136,6 +156,14 @@ class Leaf:
                 if not below.is_empty:
                     downs.append((below, after, self._asked.accepts(after)))
         return Read(tokens, downs)
+
+
+def _but(part: Part, left_out: set[int]) -> Left:
+    """A part without some tokens."""
+    if not left_out:
+        return Left(part, ())
+    own = [token for token in part.tokens if token not in left_out]
+    return Left(Part(_without(part.row, left_out), own, part.beyond), left_out)
 
 
 def _without(row: MaskRow | None, tokens: Iterable[int]) -> MaskRow | None:

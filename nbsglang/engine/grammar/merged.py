@@ -5,8 +5,8 @@ Not here: where the nodes come from (`parts.py`), what can follow them (`compose
 
 from __future__ import annotations
 
-from nbsglang.engine.grammar.trie import Indices
-from nbsglang.engine.grammar.vocab import Vocab, plain
+from nbsglang.engine.grammar.trie import Indices, plain
+from nbsglang.engine.grammar.vocab import Vocab
 
 _KEPT = 256  # tries of a vocabulary
 

@@ -8,12 +8,12 @@ Not here: whether a match can be reached by tokens (`live.py`), masks (`index.py
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from nbsglang.engine.grammar.begun import Broken
+from nbsglang.engine.grammar.narrow import Level, Narrow
 from nbsglang.engine.grammar.reached import Reached
 from nbsglang.engine.grammar.table import Table
 from nbsglang.engine.grammar.tails import Ends, Tails
@@ -32,10 +32,8 @@ class Moves:
         self._vocab = vocab
         self._table = table
         self._walk = Walk(vocab, table)
+        self._narrow = Narrow(vocab, table)
         self.tails = Tails(vocab, table)
-        owners: Any = vocab.trie.owners
-        words: Any = vocab.trie.words
-        self._owners, self._words = memoryview(owners), memoryview(words)  # give plain ints
         self._begun: dict[bytes, list[bool]] = {}
 
     def read(self, state: State, token: int) -> State | None:
@@ -68,25 +66,21 @@ class Moves:
             if after is not None and self.can_finish(after):
                 yield item.token, after
 
-    def narrow(self, state: State, base: int = 0) -> tuple[list[int], list[tuple[int, int]]] | None:
+    def narrow(self, state: State, base: int = 0) -> tuple[list[int], list[tuple[Level, int]]] | None:
         """The tokens that can follow where no character has begun, and the nodes with the states there; None where
         there may be many. `base` is as for `reach`."""
-        nodes = self._walk.narrow(state[0], base)
-        if nodes is None:
+        levels = self._narrow.after(state[0], base)
+        if levels is None:
             return None
-        tokens = self.tails.beside([(base, state[0]), *nodes])
-        for node, _ in nodes:
-            tokens += self._words[self._owners[node] : self._owners[node + 1]]
-        return tokens, nodes
+        tokens = self.tails.beside([(base, state[0]), *((node, at) for level, at in levels for node in level.begun)])
+        for level, _ in levels:
+            tokens += level.tokens
+        return tokens, levels
 
     def reach(self, state: State, base: int = 0) -> tuple[Reached, Ends, Ends]:
         """Where no character has begun: the nodes that can follow; the tokens there, but for stretches, that are
         whole characters; and all others that can follow. All of it below `base`, a node that led to the state."""
         return self._ends(self._walk.reach(state[0], base), base)
-
-    def reach_in(self, state: int, nodes: npt.NDArray[np.bool_]) -> tuple[Reached, Ends, Ends]:
-        """The same among some nodes only; see `Walk.reach_in`."""
-        return self._ends(self._walk.reach_in(state, nodes), 0)
 
     def _ends(self, reached: Reached, base: int) -> tuple[Reached, Ends, Ends]:
         trie = self._vocab.trie

@@ -111,6 +111,15 @@ class Nested:
             self._spend(sum(100 + 8 * len(classes) for _, classes in found))
         return found
 
+    def step(self, state: int, cls: int) -> int:
+        """See `table.KnowsSteps.step`."""
+        found = []
+        for rule, at, back in self._states[state]:
+            to = self.rules[rule].after(at).get(cls)
+            if to is not None:
+                found.append(Frame(rule, to, back))
+        return self._after(frozenset(found)) if found else DEAD
+
     def accepts(self, state: int) -> bool:
         """See `table.Automaton.accepts`."""
         return any(back == 0 and self.rules[rule].accepts(at) for rule, at, back in self._states[state])
@@ -159,10 +168,6 @@ class Nested:
     def back(self, number: int) -> frozenset[Frame]:
         """The frames that are gone back to, each after its place for the part that has come to its end."""
         return self._backs[number]
-
-    def back_to(self, rule: int, state: int, back: int) -> int:
-        """The number of one frame that is gone back to."""
-        return self._back((Frame(rule, self.rules[rule].behind(state), back),))
 
     def _made(self, frames: frozenset[Frame]) -> _Moves:
         if len(frames) == 1:

@@ -5,7 +5,7 @@ Not here: which names are listed (`schema_keys.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -33,16 +33,13 @@ class Without(Paired):
         self._class_of_point = {point: cls for cls, point in self._point.items()}
         self.start = self._state(inner.start, 0)
 
-    def endings(self, beginning: int) -> list[list[int]]:
-        """What is left of the texts after a beginning, as code points."""
-        found: list[list[int]] = []
-        todo: list[tuple[int, list[int]]] = [(beginning, [])] if beginning != _OFF else []
-        while todo:
-            at, read = todo.pop()
-            if at in self._is_whole:
-                found.append(read)
-            todo += [(after, [*read, point]) for point, after in self._nexts[at].items()]
-        return found
+    def is_one(self, beginning: int) -> bool:
+        """Whether a beginning of the texts, which is a number, is the whole of one."""
+        return beginning in self._is_whole
+
+    def nexts(self, beginning: int) -> Iterable[tuple[int, int]]:
+        """The characters that go on as one of the texts does, as code points with the beginnings after them."""
+        return self._nexts[beginning].items() if beginning != _OFF else ()
 
     def accepts(self, state: int) -> bool:
         """See `rules.Piece`."""

@@ -9,11 +9,12 @@ Not here: how they make a mask with those of other parts (`composed.py`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from nbsglang.engine.grammar.automaton import Automaton
 from nbsglang.engine.grammar.limits import Limits
@@ -22,13 +23,13 @@ from nbsglang.engine.grammar.merged import Merged, merged
 from nbsglang.engine.grammar.moves import Moves
 from nbsglang.engine.grammar.reached import Reached
 from nbsglang.engine.grammar.rules import Counted, Piece, Shared, piece_of
-from nbsglang.engine.grammar.stretch import shape_of
 from nbsglang.engine.grammar.table import Table
 from nbsglang.engine.grammar.trie import Indices
-from nbsglang.engine.grammar.vocab import MANY, Vocab, pack
+from nbsglang.engine.grammar.vocab import Vocab, pack
 
 _MANY = 64  # tokens: from here on they are a row
-_KEPT = 512  # of a part; the rows of a large vocabulary take some kilobytes each
+_KEPT = 512  # of a part, fewer where the rows of a large vocabulary would take more than this:
+_MAX_BYTES = 4 << 20
 _KEPT_PARTS = 128  # of a vocabulary
 
 
@@ -50,24 +51,22 @@ class Parts:
         self._table = Table(automaton, lock)
         self._moves = Moves(vocab, self._table)
         self._known: dict[tuple[int, int], Part] = {}
+        self._most = min(_KEPT, _MAX_BYTES // max(4 * vocab.n_words, 1))
 
     def part(self, state: int, node: int) -> Part:
         """What follows a state at a node of the trie, which led to it."""
         found = self._known.get((state, node))
         if found is None:
             with self._lock:
-                if len(self._known) >= _KEPT:
+                if len(self._known) >= self._most:
                     self._known.clear()
                 found = self._known[state, node] = self._made(state, node)
         return found
 
     def _made(self, state: int, node: int) -> Part:
-        looped = self._looped(state) if node == 0 else None
-        if looped is not None:
-            return looped
         narrow = self._moves.narrow((state, b""), node)
         if narrow is not None:
-            ends = [at for at, there in narrow[1] if self._vocab.goes_on.item(at) and self._table.accepts(there)]
+            ends = [node for level, at in narrow[1] if level.open and self._table.accepts(at) for node in level.open]
             return Part(None, narrow[0], self._beyond(np.array(ends, np.intp)))
         reached, words, broken = self._moves.reach((state, b""), node)
         tokens = np.concatenate([words.tokens, broken.tokens])
@@ -78,27 +77,11 @@ class Parts:
                 row |= stretch.shape.row(len(chain) - 1)
         return Part(row, tokens.tolist() if row is None else (), self._beyond(self._ends(reached)))
 
-    def _looped(self, state: int) -> Part | None:
-        """The same for a state that all texts of many characters can follow: only tokens with others are looked at."""
-        classes = self.piece.loop(state) if isinstance(self.piece, Automaton) else ()
-        if not classes:
-            return None
+    def _members(self, classes: Iterable[int]) -> npt.NDArray[np.bool_]:
+        """Whether each code point that the trie has is of some of the classes."""
         member = np.zeros(self._table.n_classes, bool)
         member[list(classes)] = True
-        is_own = member.take(self._point_classes)
-        if self._vocab.point_counts[is_own].sum() < MANY:
-            return None
-        shape = shape_of(self._vocab, 0, is_own)
-        pairs = [
-            (self._vocab.begun.tokens.item(n), self._vocab.begun.tails.item(n)) for _, at in shape.begun for n in at
-        ]
-        begun = self._moves.tails.within(classes, pairs)
-        if len(begun) < len(pairs):
-            return None  # what goes on with others than these depends on the state there
-        reached, words, broken = self._moves.reach_in(state, shape.around)
-        row = pack(np.concatenate([words.tokens, broken.tokens, np.array(begun, np.intp)]), self._vocab.n_words)
-        row |= shape.row(shape.depth)
-        return Part(row, (), self._beyond(self._ends(reached)))
+        return member.take(self._point_classes)
 
     @cached_property
     def _point_classes(self) -> Indices:
@@ -110,11 +93,15 @@ class Parts:
 
     def _ends(self, reached: Reached) -> Indices:
         """The nodes at which the part can end, of those that tokens go on from."""
-        found = [reached.nodes[self._accepting(reached.states)]]
+        may_end = np.flatnonzero(self._vocab.goes_on.take(reached.nodes))
+        if isinstance(self.piece, Automaton):
+            member = self._members(self.piece.last_classes)
+            may_end = may_end[member.take(self._vocab.point_of.take(reached.nodes.take(may_end)))]
+        found = [reached.nodes.take(may_end[self._accepting(reached.states.take(may_end))])]
         for stretch, chain in reached.parts:
-            found += [stretch.shape.nodes(d) for d in range(1, len(chain)) if self._table.accepts(chain[d])]
-        nodes = np.concatenate(found)
-        return nodes[self._vocab.goes_on.take(nodes)]
+            nodes = [stretch.shape.nodes(d) for d in range(1, len(chain)) if self._table.accepts(chain[d])]
+            found += [at[self._vocab.goes_on.take(at)] for at in nodes]
+        return np.concatenate(found)
 
     def _accepting(self, states: Indices) -> Indices:
         kinds, numbers = np.unique(states, return_inverse=True)

@@ -6,8 +6,11 @@ Not here: patterns with anchors in the middle, word boundaries or lookarounds (`
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Protocol, TypeAlias
 
+from nbsglang.engine.grammar.ends import ends
+from nbsglang.engine.grammar.follow import follow
 from nbsglang.engine.grammar.program import Program
 
 _FEW = 64  # positions: each of more is not worth a look of its own
@@ -57,7 +60,11 @@ class Plain:
 
     def accepts(self, key: Hashable) -> bool:
         """See `Machine.accepts`."""
-        return self.advanced(key)[1]
+        return bits_of(key) & self._ends != 0
+
+    @cached_property
+    def _ends(self) -> int:
+        return ends(self._program.root)
 
     def advanced(self, key: Hashable) -> tuple[int, bool]:
         """The positions that can follow those of a key, and whether the text may end. The last ones are remembered."""
@@ -65,14 +72,11 @@ class Plain:
         if found is None:
             if len(self._advanced) >= _KEPT:
                 self._advanced.clear()
-            found = self._advanced[key] = self._program.root.advance(bits_of(key), 0)
+            assert isinstance(key, tuple)
+            root = self._program.root
+            found = follow(root, key[1]) if key[0] == 1 else root.advance(bits_of(key), 0)
+            self._advanced[key] = found
         return found
-
-    def loop(self, key: Hashable) -> Sequence[int]:
-        """The classes of a position that follows itself, if the key is one: no text over them leads nowhere."""
-        assert isinstance(key, tuple)
-        bits, low = key
-        return self._program.classes_at(low) if bits == 1 and self.advanced(key)[0] >> low & 1 else ()
 
     def moves(self, key: Hashable) -> Moves:
         """See `Machine.moves`."""
@@ -93,10 +97,10 @@ class Plain:
     def places(self, key: Hashable) -> Iterable[Hashable]:
         """See `Machine.places`."""
         assert isinstance(key, tuple)
-        bits, low = key
+        bits, _ = key
         if bits == 1 or bits.bit_count() > _FEW:
             return [key]
-        return [(1, low + at) for at in ones(bits)]
+        return [(1, at) for at in positions_of(key)]
 
     def weight(self, key: Hashable) -> int:
         """See `Machine.weight`."""
@@ -116,13 +120,19 @@ def bits_of(key: Hashable) -> int:
     return bits
 
 
+def positions_of(key: Hashable) -> list[int]:
+    """The positions of a key of a `Plain` one by one."""
+    assert isinstance(key, tuple)
+    bits, low = key
+    return [low] if bits == 1 else [low + at for at in ones(bits)]
+
+
 def ones(bits: int) -> list[int]:
     """The places of the bits that are set."""
+    digits = bin(bits)[:1:-1]  # faster to look through than large numbers
     found: list[int] = []
-    at = 0
-    while bits:
-        skipped = (bits & -bits).bit_length()
-        at += skipped
-        bits >>= skipped
-        found.append(at - 1)
+    at = digits.find("1")
+    while at >= 0:
+        found.append(at)
+        at = digits.find("1", at + 1)
     return found

@@ -73,9 +73,10 @@ def _endless(rules: Sequence[Rule]) -> set[int]:
     known = {number for number, rule in enumerate(rules) if not isinstance(rule, Node)}
     while True:
         seen: dict[int, bool] = {}
-        found = {number for number, rule in enumerate(rules) if isinstance(rule, Node) and _has_text(rule, known, seen)}
-        if found <= known:
-            return set(range(len(rules))) - known
+        left = [number for number in range(len(rules)) if number not in known]
+        found = {number for number in left if isinstance(rule := rules[number], Node) and _has_text(rule, known, seen)}
+        if not found:
+            return set(left)
         known |= found
 
 

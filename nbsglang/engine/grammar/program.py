@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nbsglang.engine.grammar.alphabet import Alphabet
+from nbsglang.engine.grammar.ends import ends
 from nbsglang.engine.grammar.plan import Sketch
 
 _FEW = 16
@@ -32,6 +33,10 @@ class Program:
     def next_alone(self, position: int) -> Sequence[int] | None:
         """The classes that go to the next position, if that follows this one and no other, and no text ends here."""
         return self._classes[self._sets[position + 1]] if self.root.alone >> position & 1 else None
+
+    def last_classes(self) -> set[int]:
+        """The classes of the last characters of texts, if all gates were open."""
+        return {cls for set_id in self.sets_of(ends(self.root)) if set_id >= 0 for cls in self._classes[set_id]}
 
     def classes_at(self, position: int) -> Sequence[int]:
         """The classes that go to a position."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nbsglang.engine.grammar.limits import OutgrownError
 from nbsglang.engine.grammar.matcher import MaskRow
+from nbsglang.engine.grammar.trie import plain
 
 _FEW = 48  # tokens
 MAX_BYTES = 256 << 20  # of all masks of one array
@@ -25,19 +25,22 @@ class SharedRows:
     Any thread may read; those that add take turns by themselves.
     """
 
-    def __init__(self, n_words: int, n_rows: int = 16) -> None:
-        self.array: npt.NDArray[np.int32] = np.zeros((n_rows, n_words), np.int32)
+    def __init__(self, n_words: int, n_rows: int = 32) -> None:
         self._views: list[MaskRow] = []
         self._index: dict[bytes | frozenset[int], int] = {}  # few tokens as such
         self._lock = threading.Lock()
+        self._have(np.zeros((n_rows, n_words), np.int32))
 
     def __len__(self) -> int:
         return len(self._views)
 
     def add(self, mask: MaskRow) -> int:
         """The row with this content. Raises ConstraintError when there would be too many."""
-        if int(np.bitwise_count(mask.view(np.uint32)).sum()) <= _FEW:
+        if np.count_nonzero(mask) <= _FEW and int(np.bitwise_count(mask.view(np.uint32)).sum()) <= _FEW:
             return self.add_few(_tokens(mask))
+        return self._add_many(mask)
+
+    def _add_many(self, mask: MaskRow) -> int:
         content = mask.tobytes()
         with self._lock:
             found = self._index.get(content)
@@ -52,12 +55,14 @@ class SharedRows:
         if len(content) > _FEW:
             row = np.zeros(self.array.shape[1], np.int32)
             mark(row, content)
-            return self.add(row)
+            return self._add_many(row)
         with self._lock:
             found = self._index.get(content)
             if found is None:
                 found = self._index[content] = self._take()
-                mark(self.array[found], content)
+                data, first = self._bytes, found * self._n_bytes
+                for token in content:
+                    data[first + (token >> 3)] |= 1 << (token & 7)
             return found
 
     def view(self, row: int) -> MaskRow:
@@ -73,7 +78,7 @@ class SharedRows:
         row = len(self._views)
         if row == len(self.array):
             self._grow()
-        self._views.append(_locked(self.array[row]))
+        self._views.append(self._locked[row])
         return row
 
     def _grow(self) -> None:
@@ -81,15 +86,24 @@ class SharedRows:
             raise OutgrownError(
                 f"this constraint has more than {len(self.array)} different masks; split it into shorter ones"
             )
-        larger = np.concatenate([self.array, np.zeros_like(self.array)])
-        self._views = [_locked(larger[row]) for row in range(len(self._views))]
-        self.array = larger
+        n_rows, n_words = self.array.shape
+        larger = np.zeros((2 * n_rows, n_words), np.int32)
+        larger[:n_rows] = self.array
+        self._have(larger)
+
+    def _have(self, array: npt.NDArray[np.int32]) -> None:
+        """Go on with an array; in it are the rows that there are."""
+        self._n_bytes = 4 * array.shape[1]
+        self._bytes = plain(array.reshape(-1).view(np.uint8))
+        self._locked = array.view()
+        self._locked.flags.writeable = False
+        self._views = [self._locked[row] for row in range(len(self._views))]
+        self.array = array
 
 
 def mark(row: MaskRow, tokens: Iterable[int]) -> None:
     """Have some tokens in a mask."""
-    view: Any = row.view(np.uint8)
-    data = memoryview(view)  # faster one by one
+    data = plain(row.view(np.uint8))
     for token in tokens:
         data[token >> 3] |= 1 << (token & 7)
 
@@ -99,8 +113,3 @@ def _tokens(mask: MaskRow) -> list[int]:
     words = np.flatnonzero(mask)
     pairs = zip(words.tolist(), mask.view(np.uint32)[words].tolist(), strict=True)
     return [32 * word + bit for word, bits in pairs for bit in range(32) if bits >> bit & 1]
-
-
-def _locked(view: MaskRow) -> MaskRow:
-    view.flags.writeable = False
-    return view

@@ -95,7 +95,27 @@ class Counted(NamedTuple):
     most: int | None
 
 
-Rule: TypeAlias = Node | Shared | Others | Counted
+class Measured(NamedTuple):
+    """The texts of a shared node of strings of a pattern that have up to `most` characters.
+
+    No more than `farthest` characters end the string of a text of the node, whatever it begins with.
+    """
+
+    shared: Shared
+    most: int
+    farthest: int
+
+
+class Divided(NamedTuple):
+    """The texts of a shared node of whole numbers that leave one of some rests when divided by `step`."""
+
+    shared: Shared
+    step: int
+    rests: frozenset[int]
+
+
+Derived: TypeAlias = Others | Counted | Measured | Divided
+Rule: TypeAlias = Node | Shared | Derived
 
 
 def piece_of(rule: Rule, limits: Limits, alone: bool) -> Piece:
@@ -104,13 +124,19 @@ def piece_of(rule: Rule, limits: Limits, alone: bool) -> Piece:
     Raises ConstraintError past the limits, and where there is no text.
     """
     from nbsglang.engine.grammar.counted import CountedStrings  # they need what is here
+    from nbsglang.engine.grammar.measured import MeasuredStrings
+    from nbsglang.engine.grammar.multiples import Residues
     from nbsglang.engine.grammar.others import Without
 
-    if isinstance(rule, Counted | Others):
+    if isinstance(rule, Derived):
         with rule.shared.lock:
             inner = piece_of(rule.shared, limits, alone)
             if isinstance(rule, Counted):
                 return CountedStrings(inner, rule.least, rule.most)
+            if isinstance(rule, Measured):
+                return MeasuredStrings(inner, rule.most)
+            if isinstance(rule, Divided):
+                return Residues(inner, rule.step, rule.rests)
             return Without(inner, rule.texts)
     if isinstance(rule, Shared) and not alone:
         return rule.automaton

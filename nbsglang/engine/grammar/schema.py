@@ -5,8 +5,8 @@ white space, properties in the order of the schema, those that it does not list 
 `schema_numbers.py` for how strings and numbers are written. Every text is valid; a keyword or a format that means
 something and is not supported is refused by name, never ignored.
 
-Not here: schemas that ask what such an automaton cannot say, as multiples of 7 or choices of which exactly one must
-fit. `NotRegularError` says so, and llguidance may take them (`external.py`).
+Not here: schemas that ask what such an automaton cannot say, as multiples of 0.01 or three properties of any name.
+`NotRegularError` says so, and llguidance may take them (`external.py`).
 """
 
 from __future__ import annotations

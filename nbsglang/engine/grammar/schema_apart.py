@@ -10,9 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nbsglang.engine.grammar.schema_fitting import Fitting
 from nbsglang.engine.grammar.schema_places import Sub, UnreadError
-from nbsglang.engine.grammar.schema_shapes import Array, Fixed, Number, Object, Shape, String, joined, meet
-from nbsglang.engine.grammar.schema_values import Fitting, same
+from nbsglang.engine.grammar.schema_shapes import (
+    Array,
+    Fixed,
+    Found,
+    Number,
+    Object,
+    Shape,
+    String,
+    joined,
+    numbers,
+    strings,
+)
+from nbsglang.engine.grammar.schema_values import same
 
 _DEPTH = 6  # of items and properties that are looked into
 
@@ -21,10 +33,14 @@ class Apart:
     """Asks `alternatives` for the shapes of what parts must be and `fitting` for values; counts work with `spend`."""
 
     def __init__(
-        self, alternatives: Callable[[Sub], tuple[Shape, ...]], fitting: Fitting, spend: Callable[[int], None]
+        self,
+        alternatives: Callable[[Sub], tuple[Shape, ...]],
+        fitting: Fitting,
+        found: Found,
+        spend: Callable[[int], None],
     ) -> None:
         self._alternatives = alternatives
-        self._fitting = fitting
+        self._fitting, self._found = fitting, found
         self._spend = spend
 
     def shapes(self, one: Shape, other: Shape, depth: int = _DEPTH) -> bool:
@@ -38,8 +54,10 @@ class Apart:
             return self._is_not(other, one)
         if type(one) is not type(other):
             return True
-        if isinstance(one, Number | String):
-            return meet(one, other) is None
+        if isinstance(one, Number) and isinstance(other, Number):
+            return numbers(one, other) is None
+        if isinstance(one, String) and isinstance(other, String):
+            return strings(one, other) is None
         if depth and isinstance(one, Array) and isinstance(other, Array):
             return self._arrays(one, other, depth)
         if depth and isinstance(one, Object) and isinstance(other, Object):
@@ -66,7 +84,7 @@ class Apart:
         if counts and min(counts) < max(one.least, other.least):
             return True
         required = dict.fromkeys(one.required + other.required)
-        each = ((one.members(name), other.members(name)) for name in required)
+        each = ((one.members(name, self._found), other.members(name, self._found)) for name in required)
         return any(all(self._subs(a, b, depth) for a in some for b in others) for some, others in each)
 
     def _subs(self, one: Sub, other: Sub, depth: int) -> bool:

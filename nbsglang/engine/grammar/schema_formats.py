@@ -3,7 +3,8 @@
 date, time and date-time are those of RFC 3339 (a leap second apart, from year 1 on, and days that there are), duration
 that of its appendix, uuid that of RFC 4122, ipv4 and ipv6 those of RFC 2673 and 4291, hostname that of RFC 1123 (three
 labels, or ten of at most 24 characters), uri and uri-reference those of RFC 3986. email is the common part of RFC 5321:
-no quotes, no comments and no address literal.
+no quotes, no comments and no address literal. url, which JSON Schema does not know, is a URI of http with a name of a
+host that has two labels or more; byte and base64 are the Base64 of RFC 4648, ip-address and host-name older names.
 
 Formats that JSON Schema does not know say nothing about a text, but for names that look like one in another spelling.
 Those that mean something and are not supported are refused.
@@ -19,8 +20,9 @@ from functools import cache
 
 _BEYOND = (  # of JSON Schema, its older drafts and OpenAPI
     "idn-email", "idn-hostname", "iri", "iri-reference", "uri-template", "json-pointer", "relative-json-pointer",
-    "regex", "byte", "base64", "color", "ip-address", "host-name", "phone", "style", "utc-millisec", "uriref", "url",
+    "regex", "color", "phone", "style", "utc-millisec", "uriref",
 )  # fmt: skip
+_BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
 _ALIKE = 0.8  # from here on two names are taken for two spellings of one
 
 
@@ -69,6 +71,11 @@ def _patterns() -> dict[str, str]:
         "hostname": _host(),
         "ipv4": _ipv4(),
         "ipv6": _ipv6(),
+        "host-name": _host(),
+        "ip-address": _ipv4(),
+        "byte": _BASE64,
+        "base64": _BASE64,
+        "url": _url(),
         "uri": _uri(absolute=True),
         "uri-reference": _uri(absolute=False),
     }
@@ -124,6 +131,12 @@ def _ipv6() -> str:
         ways.append(f"{before}::{after}")
     ways.append(f"::(?:{group}:){{5}}{last}")
     return f"(?:{'|'.join(ways)})"
+
+
+def _url() -> str:
+    label, char = "[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*", r"(?:[a-zA-Z0-9\-._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})"
+    host = rf"(?:{label}\.){{1,4}}[a-zA-Z]{{2,24}}"
+    return rf"https?://{host}(?::[0-9]{{2,5}})?(?:(?:/{char}*)+(?:\?(?:{char}|[/?])*)?(?:#(?:{char}|[/?])*)?)?"
 
 
 def _uri(absolute: bool) -> str:

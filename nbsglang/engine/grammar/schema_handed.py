@@ -10,6 +10,7 @@ Not here: whether a schema goes to llguidance at all (`constraints.py`), the tex
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, NoReturn, TypeAlias
 
 from nbsglang.engine.grammar.classes import both, complement
@@ -21,7 +22,7 @@ from nbsglang.engine.grammar.schema_patterns import searched
 from nbsglang.engine.grammar.schema_places import Document, NotRegularError, Place
 from nbsglang.engine.grammar.schema_reader import Reader
 from nbsglang.engine.grammar.schema_words import UNSUPPORTED, objection
-from nbsglang.engine.grammar.syntax import Alt, Chars, Empty, Node, Repeat, Seq
+from nbsglang.engine.grammar.syntax import Alt, Chars, Empty, Node, Ranges, Repeat, Seq
 from nbsglang.errors import ConstraintError
 
 _VALUES = ("enum", "const", "default", "examples", "example")  # hold no schemas
@@ -171,8 +172,7 @@ def _written(node: Node) -> str:
 
 def _text(node: Node) -> str:
     if isinstance(node, Chars):
-        ranges = both(node.ranges, _WRITTEN)
-        return char_class(ranges) if ranges else _NOTHING
+        return _class(node.ranges)
     if isinstance(node, Empty):
         return ""
     if isinstance(node, Seq):
@@ -183,3 +183,9 @@ def _text(node: Node) -> str:
         most = "" if node.most is None else node.most
         return f"(?:{_text(node.part)}){{{node.least},{most}}}"
     raise ConstraintError("it looks ahead")
+
+
+@lru_cache(maxsize=1024)
+def _class(own: Ranges) -> str:
+    ranges = both(own, _WRITTEN)
+    return char_class(ranges) if ranges else _NOTHING

@@ -41,6 +41,10 @@ class Maker(Protocol):
         """Whether a value is one."""
         ...
 
+    def members(self, shape: Object, name: str) -> Sub:
+        """What the property of a name must be to all readers."""
+        ...
+
     def alternatives(self, sub: Sub) -> Sequence[Shape]:
         """The shapes of values."""
         ...

@@ -23,7 +23,7 @@ from nbsglang.engine.grammar.schema_shapes import (
     Shape,
     String,
     counted,
-    meet,
+    numbers,
     ranged,
 )
 from nbsglang.engine.grammar.schema_values import exact
@@ -32,7 +32,7 @@ from nbsglang.errors import ConstraintError
 KEYWORDS_OF = {
     "string": ("minLength", "maxLength", "pattern", "format"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format"),
-    "array": ("items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems"),
+    "array": ("items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains"),
     "object": (
         "properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties",
         "maxProperties",
@@ -80,7 +80,7 @@ def _number(place: Place, is_integer: bool, loose: bool) -> Shape | None:
     high = min(highs, key=lambda bound: (bound.value, not bound.is_open), default=None)
     shape = ranged(Number(is_integer, low, high, steps))
     name = None if loose else place.schema.get("format")
-    return meet(shape, NUMBER_FORMATS[name]) if shape and isinstance(name, str) and name in NUMBER_FORMATS else shape
+    return numbers(shape, NUMBER_FORMATS[name]) if shape and isinstance(name, str) and name in NUMBER_FORMATS else shape
 
 
 def _bounds(place: Place, keyword: str, exclusive: str) -> list[Bound]:
@@ -105,11 +105,12 @@ def _array(place: Place) -> Shape | None:
     unique = schema.get("uniqueItems", False)
     if not isinstance(unique, bool):
         place.fail(f"{shown(unique)} is neither true nor false", "uniqueItems")
-    if unique and (most is None or most > 1):
-        place.fail(
-            "that all items differ cannot be asked for: take it away, or list the arrays in 'enum'", "uniqueItems"
+    some = ((place.at("contains"),),) if "contains" in schema else ()
+    return counted(
+        Array(
+            prefix, items, max(_count(place, "minItems") or 0, len(some)), most, some, place.pointer if unique else ""
         )
-    return counted(Array(prefix, items, _count(place, "minItems") or 0, most))
+    )
 
 
 def _object(place: Place) -> Shape | None:
@@ -177,13 +178,13 @@ def _text(place: Place, keyword: str) -> str:
 
 def _check_pattern(place: Place, keyword: str, pattern: str) -> None:
     try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        # Python and ECMAScript have not quite the same syntax, and others know more of it.
-        raise NotRegularError(
-            f"{keyword!r} at {place.pointer}: {shown(pattern)} is not a regular expression of Python: {error}"
-        ) from None
-    try:
         searched(pattern)
     except ConstraintError as error:
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as reason:
+            # Python and ECMAScript have not quite the same syntax, and others know more of it.
+            raise NotRegularError(
+                f"{keyword!r} at {place.pointer}: {shown(pattern)} is not a regular expression of Python: {reason}"
+            ) from None
         place.fail(f"{shown(pattern)} cannot be used: {error}", keyword)

@@ -19,7 +19,9 @@ from nbsglang.engine.grammar.schema_reader import Reader
 from nbsglang.engine.grammar.schema_shapes import Array, Fixed, Number, Object, Shape, String
 from nbsglang.engine.grammar.schema_strings import string
 from nbsglang.engine.grammar.schema_values import written
-from nbsglang.engine.grammar.syntax import MOST_CALLED, Alt, Node, call, text
+from nbsglang.engine.grammar.syntax import MOST_CALLED, Alt, Node, Repeat, Seq, call, text
+
+_MANY = 256  # positions of an array that is a part of its own: those inside it would else be written out at each level
 
 
 class Nodes:
@@ -39,6 +41,10 @@ class Nodes:
     def fits(self, value: Any, sub: Sub) -> bool:
         """See `Maker.fits`."""
         return self._reader.fitting.sub(value, sub)
+
+    def members(self, shape: Object, name: str) -> Sub:
+        """See `Maker.members`."""
+        return self._reader.members(shape, name)
 
     def node(self, sub: Sub) -> Node:
         """See `Maker.node`. What may be inside itself is a place for one of `inner`. Raises NotRegularError."""
@@ -84,10 +90,25 @@ class Nodes:
         if isinstance(shape, Fixed):
             return text(written(shape.value))
         if isinstance(shape, Number):
-            return self.part(number(shape))
+            return one_of([self.part(rule) for rule in number(shape)])
         if isinstance(shape, Array):
-            return array_node(shape, self)
+            node = array_node(shape, self)
+            return self.part(node) if _size(node, {}) > _MANY else node
         if isinstance(shape, Object):
             return self.part(object_node(shape, self))
         assert isinstance(shape, String), "there are no more"
         return self.part(string(shape))
+
+
+def _size(node: Node, known: dict[int, int]) -> int:
+    """About how many positions a node takes."""
+    if not isinstance(node, Seq | Alt | Repeat):
+        return 1
+    size = known.get(id(node))
+    if size is None:
+        if isinstance(node, Repeat):
+            size = _size(node.part, known) * max(node.least, node.most or 1)
+        else:
+            size = sum(_size(part, known) for part in node.parts)
+        known[id(node)] = size
+    return size

@@ -3,22 +3,26 @@
 Integers have at most 19 digits, and no fraction. Other numbers have at most 19 digits before their point and 20 after
 it, or one digit before the point and an exponent. With bounds there are exponents only for small numbers above a low
 bound of 0 or less, and with open bounds other than 0 at most 15 digits in all (but 19 for whole numbers), so that a
-reader that rounds to 64-bit floats does not land on the bound itself. Minus zero goes where negative numbers go.
+reader that rounds to 64-bit floats does not land on the bound itself; so it is with numbers that must not be whole,
+which have no exponent either. Minus zero goes where negative numbers go. What must or must not be a multiple of a whole
+number is written as a whole number.
 
 Not here: digits within bounds (`schema_digits.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, lcm
 
-from nbsglang.engine.grammar.rules import Rule, Shared
+from nbsglang.engine.grammar.rules import Divided, Rule, Shared
 from nbsglang.engine.grammar.schema_digits import DIGIT, Digits
 from nbsglang.engine.grammar.schema_places import NotRegularError
 from nbsglang.engine.grammar.schema_shapes import Bound, Number
-from nbsglang.engine.grammar.syntax import Alt, Chars, Node, Repeat, Seq, text
+from nbsglang.engine.grammar.syntax import Ahead, Alt, Chars, Node, Repeat, Seq, text
 
 _N_WHOLE, _N_PARTS, _N_EXACT = 19, 20, 15
 _MOST = 10**_N_WHOLE - 1
@@ -29,30 +33,49 @@ _FRACTION = Repeat(Seq((text("."), Repeat(DIGIT, 1, _N_PARTS))), 0, 1)
 
 
 @lru_cache(maxsize=128)
-def number(shape: Number) -> Rule:
-    """The numbers of a shape. Raises NotRegularError for what this way of writing them cannot say."""
-    node = _number(shape)
-    return node if isinstance(node, Alt) and not node.parts else Shared(node)
-
-
-def _number(shape: Number) -> Node:
+def number(shape: Number) -> Sequence[Rule]:
+    """The numbers of a shape, as rules of which any may hold. Raises NotRegularError for what this cannot say."""
     if (shape.low and shape.low.value > _MOST) or (shape.high and shape.high.value < -_MOST):
         raise NotRegularError(f"numbers of more than {_N_WHOLE} digits")
-    if shape.steps:
-        return _multiples(shape)
-    if shape.low is None and shape.high is None:
+    if not shape.steps and not shape.excluded:
+        return _shared(_broken(shape) if shape.is_broken else _number(shape))
+    if any(step.denominator != 1 for step in shape.excluded):
+        raise NotRegularError("'multipleOf' with a number that is not whole, which must not be")
+    if not shape.steps and not shape.is_integer:  # those that are not whole are no multiples
+        whole = () if shape.is_broken else number(replace(shape, is_integer=True))
+        return *whole, *_shared(_broken(replace(shape, excluded=())))
+    return _multiples(shape)
+
+
+def _shared(node: Node) -> Sequence[Rule]:
+    return () if isinstance(node, Alt) and not node.parts else (Shared(node),)
+
+
+def _number(shape: Number, is_exact: bool = False) -> Node:
+    """Numbers without steps; with `is_exact` none is changed by a reader that rounds to 64-bit floats."""
+    if shape.low is None and shape.high is None and not is_exact:
         return _integers() if shape.is_integer else _all()
     low, high = shape.low, shape.high
     ways: list[Node] = []
     if high is None or high.value > 0 or (high.value == 0 and not high.is_open):
         above_zero = low if low is not None and low.value >= 0 else Bound(Fraction(0))
-        ways += [*_sizes(above_zero, high, shape).parts, *_small(shape)]
+        ways += _sizes(above_zero, high, shape, is_exact).parts
+        ways += [] if is_exact else _small(shape)
     if low is None or low.value < 0:
         least = Bound(-high.value, high.is_open) if high is not None and high.value <= 0 else Bound(Fraction(0))
         most = None if low is None else Bound(-low.value, low.is_open)
-        below_zero = _sizes(least, most, shape)
+        below_zero = _sizes(least, most, shape, is_exact)
         ways += [Seq((text("-"), below_zero))] if below_zero.parts else []
     return Alt(tuple(ways))
+
+
+def _broken(shape: Number) -> Node:
+    """Numbers that are not whole, however they are rounded."""
+    node = _number(replace(shape, is_integer=False), is_exact=True)
+    if isinstance(node, Alt) and not node.parts:
+        return node
+    whole = Repeat(Alt((DIGIT, text("-"))), 0, None)
+    return Seq((Ahead(Seq((whole, text("."), Repeat(text("0"), 0, None), _FROM_1))), node))
 
 
 def _integers() -> Node:
@@ -77,9 +100,9 @@ def _small(shape: Number) -> list[Node]:
     return [Seq((_FROM_1, _FRACTION, Chars(((0x45, 0x45), (0x65, 0x65))), text("-"), power))]
 
 
-def _sizes(low: Bound, high: Bound | None, shape: Number) -> Alt:
+def _sizes(low: Bound, high: Bound | None, shape: Number, is_exact: bool) -> Alt:
     """The numbers from `low` on, which is not below 0, to `high`; for each number of digits before the point."""
-    is_open = any(bound is not None and bound.is_open and bound.value != 0 for bound in (low, high))
+    is_open = is_exact or any(bound is not None and bound.is_open and bound.value != 0 for bound in (low, high))
     free: list[int] = []
     ways: list[Node] = []
     for n_whole in range(1, _N_WHOLE + 1):
@@ -109,29 +132,25 @@ def _units(low: Bound, high: Bound | None, unit: int) -> tuple[int, int | None]:
     return least, ceil(high.value * unit) - 1 if high.is_open else floor(high.value * unit)
 
 
-def _multiples(shape: Number) -> Node:
-    """Multiples of whole numbers: all that are in range, or those that their last digits tell."""
-    if any(step.denominator != 1 for step in shape.steps):
+def _multiples(shape: Number) -> Sequence[Rule]:
+    """Multiples of whole numbers: all that are in range, or by what is left when they are divided."""
+    if any(step.denominator != 1 for step in shape.steps) and not shape.is_integer:
         raise NotRegularError("'multipleOf' with a number that is not whole")
-    step = lcm(*(int(step) for step in shape.steps))
-    if shape.low is not None and shape.high is not None:
+    step = lcm(*(each.numerator for each in shape.steps))  # of whole numbers these are the multiples
+    if shape.low is not None and shape.high is not None and not shape.excluded:
         least, most = _units(shape.low, shape.high, 1)
         assert most is not None, "there is a bound"
         first, last = -(-least // step), most // step
         if last - first < _MANY:
-            values = (step * n for n in range(first, last + 1))
-            return Alt(tuple(text(str(value)) for value in values if abs(value) <= _MOST))
-    if shape.low is None and shape.high is None:
-        for n_digits in range(1, 4):
-            if 10**n_digits % step == 0:
-                return _by_last_digits(step, n_digits)
-    if step == 1:
-        return _number(Number(True, shape.low, shape.high))
-    raise NotRegularError(f"multiples of {step}, which their last digits do not tell")
-
-
-def _by_last_digits(step: int, n_digits: int) -> Node:
-    values = range(0, 10**n_digits, step)
-    ends = Alt(tuple(text(str(value).zfill(n_digits)) for value in values))
-    long = Seq((_FROM_1, Repeat(DIGIT, 0, _N_WHOLE - 1 - n_digits), ends))
-    return Seq((_MINUS, Alt((*(text(str(value)) for value in values), long))))
+            values = [str(step * n) for n in range(first, last + 1) if abs(step * n) <= _MOST]
+            return _shared(Alt(tuple(map(text, values))))
+    whole = number(Number(True, shape.low, shape.high))
+    together = lcm(step, *(each.numerator for each in shape.excluded))
+    if together == 1 or not whole:
+        return whole
+    if together > _MANY:
+        raise NotRegularError(f"multiples of {together}")
+    rests = (rest for rest in range(0, together, step) if all(rest % each.numerator for each in shape.excluded))
+    (integers,) = whole
+    assert isinstance(integers, Shared), "what numbers without steps are"
+    return (Divided(integers, together, frozenset(rests)),)

@@ -8,18 +8,21 @@ Not here: names of properties that are not listed (`schema_keys.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from nbsglang.engine.grammar.schema_keys import Maker, is_nothing, keys, one_of
-from nbsglang.engine.grammar.schema_places import NotRegularError
-from nbsglang.engine.grammar.schema_shapes import Object
+from nbsglang.engine.grammar.schema_places import NotRegularError, Sub, listed_names
+from nbsglang.engine.grammar.schema_shapes import Object, joined
 from nbsglang.engine.grammar.schema_values import written
 from nbsglang.engine.grammar.syntax import Alt, Empty, Node, Repeat, Seq, text
 
 NOTHING = Alt(())
 _COMMA = text(", ")
 _FEW = 8  # members that are taken one by one
+_MANY_WAYS = 64
 
 
 class Member(NamedTuple):
@@ -28,6 +31,7 @@ class Member(NamedTuple):
     node: Node
     least: int
     most: int | None
+    name: str = ""
 
     def first(self) -> Node:
         """As the first one of an object, there at least once."""
@@ -43,25 +47,77 @@ class Member(NamedTuple):
 
 def object_node(shape: Object, maker: Maker) -> Node:
     """The objects of a shape. Raises NotRegularError for numbers of properties that this cannot count."""
+    if len(shape.reaching) > 1 and shape.most != 1:
+        shape = _with_listed(shape, maker)
     members = _named(shape, maker)
     if members is None:
         return NOTHING
-    values = [(key, maker.node(sub)) for key, sub in keys(shape, maker)]
-    pairs = [Seq((key, text(": "), value)) for key, value in values if not is_nothing(value)]
-    body = _body(shape, members, one_of(pairs))
+    if shape.reaching and shape.most == 1:  # it is the same one
+        names = joined(shape.names, *shape.reaching)
+        return object_node(replace(shape, names=names, reaching=(), least=max(shape.least, 1)), maker)
+    pair = _pair(shape, maker)
+    body = _reaching(shape, members, pair, maker) if shape.reaching else _body(shape, members, pair)
     return NOTHING if is_nothing(body) else Seq((text("{"), body, text("}")))
+
+
+def _pair(shape: Object, maker: Maker) -> Node:
+    """Any property without a name of its own."""
+    values = [(key, maker.node(sub)) for key, sub in keys(shape, maker)]
+    return one_of([Seq((key, text(": "), value)) for key, value in values if not is_nothing(value)])
 
 
 def _named(shape: Object, maker: Maker) -> list[Member] | None:
     """The properties with names; None if one is required that cannot be."""
     required, members = set(shape.required), []
     for name in dict.fromkeys((*shape.properties, *shape.required)):
-        value = maker.node(shape.member(name)) if not shape.names or maker.fits(name, shape.names) else NOTHING
+        value = maker.node(maker.members(shape, name)) if not shape.names or maker.fits(name, shape.names) else NOTHING
         if not is_nothing(value):
-            members.append(Member(Seq((text(written(name) + ": "), value)), int(name in required), 1))
+            members.append(Member(Seq((_label(name), value)), int(name in required), 1, name))
         elif name in required:
             return None
     return members
+
+
+@lru_cache(maxsize=4096)
+def _label(name: str) -> Node:
+    """What stands before a property; the same for a name in many objects."""
+    return text(written(name) + ": ")
+
+
+def _with_listed(shape: Object, maker: Maker) -> Object:
+    """The same objects with those names listed that do not count for what it must reach."""
+    names = [name for sub in shape.reaching for name in listed_names(sub) or () if name not in shape.properties]
+    return replace(shape, properties={**shape.properties, **{name: maker.members(shape, name) for name in names}})
+
+
+def _reaching(shape: Object, members: list[Member], pair: Node, maker: Maker) -> Node:
+    """What stands between the braces where, for each of some schemas, a property must have a name that fits it."""
+    ways: list[Node] = []
+    for some, left in _chosen(members, shape.reaching, maker):
+        if len(ways) == _MANY_WAYS:
+            raise NotRegularError("too many ways to have names of several kinds")
+        if not left:
+            ways.append(_body(shape, some, pair))
+            continue
+        if len(left) > 1 and any(listed_names(sub) is None for sub in left):
+            raise NotRegularError("several kinds of names of which there must be one each")
+        one = _pair(replace(shape, names=joined(shape.names, *left)), maker)
+        if not is_nothing(one):
+            if shape.most is not None or shape.least > 1 + sum(member.least for member in some):
+                raise NotRegularError("a number of properties of which one has a name of its own kind")
+            others = Member(pair, 0, None)
+            ways.append(_in_turn([*some, others, Member(one, 1, 1), others]))
+    return one_of([way for way in ways if not is_nothing(way)])
+
+
+def _chosen(members: list[Member], reaching: Sequence[Sub], maker: Maker) -> Iterator[tuple[list[Member], list[Sub]]]:
+    """The members, some of which must be there for what is to be reached, and what is left for those without a name."""
+    required = [member.name for member in members if member.least]
+    left = [sub for sub in reaching if not any(maker.fits(name, sub) for name in required)]
+    yield members, left
+    for n, member in enumerate(members):
+        if left and maker.fits(member.name, left[0]):
+            yield from _chosen([*members[:n], member._replace(least=1), *members[n + 1 :]], left, maker)
 
 
 def _body(shape: Object, members: list[Member], pair: Node) -> Node:

@@ -9,6 +9,7 @@ Not here: how strings are written (`schema_spelling.py`).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -33,13 +34,15 @@ from nbsglang.errors import ConstraintError
 ANY_TEXT = Repeat(Chars(ALL_CHARS), 0, None)
 END = Edge(at_end=True)  # of the string
 _START = Edge(at_end=False)
-_PYTHON_END = Ahead(Seq((Repeat(Chars(((10, 10),)), 0, 1), END)))
+_NEWLINE = Repeat(Chars(((10, 10),)), 0, 1)
+_PYTHON_END = Ahead(Seq((_NEWLINE, END)))
 _PYTHON_DOT = complement(((10, 10),))
 _DOT = complement(((10, 10), (13, 13), (0x2028, 0x2029)))  # ECMAScript's
 _MARK = (0xFEFF, 0xFEFF)  # white space to ECMAScript alone
 _SPACES = ((9, 13), (0x20, 0x20))
 _Ways: TypeAlias = dict[tuple[bool, bool], Node]  # by whether nothing may stand before it, and after it
-_FREE, _ALONE = (False, False), (True, True)
+_FREE = (False, False)
+_TWO_WAYS = re.compile(r"\\[wWdDsSbB]|\(\?[aiLmsux-]")  # what Unicode and ASCII may read differently, and flags
 
 
 @lru_cache(maxsize=256)
@@ -48,8 +51,13 @@ def searched(pattern: str, loose: bool = False) -> Node:
 
     Its gates are lookaheads, with `END` in them. Raises ConstraintError for what is not supported.
     """
-    parse(pattern)  # what it says of an error has the pattern as it is
-    ways = _Finder(loose).ways(_inner(pattern, "u"), _inner(pattern, "a"))
+    try:
+        node = _inner(pattern, "u")
+        ascii_node = _inner(pattern, "a") if _TWO_WAYS.search(pattern) else node
+    except ConstraintError:
+        parse(pattern)  # what it says of an error has the pattern as it is
+        raise
+    ways = _Finder(loose).ways(node, ascii_node)
     found: list[Node] = []
     for (is_first, is_last), node in ways.items():
         found.append(Seq((*(() if is_first else (ANY_TEXT,)), node, *(() if is_last else (ANY_TEXT,)))))
@@ -75,24 +83,27 @@ class _Finder:
     def ways(self, node: Node, ascii_node: Node) -> _Ways:
         """The ways in which the node can be found."""
         if isinstance(node, Chars) and isinstance(ascii_node, Chars):
-            return {_FREE: Chars(self._chars(node.ranges, ascii_node.ranges))}
+            return {_FREE: _chars(node.ranges, ascii_node.ranges, self.loose)}
         if isinstance(node, Empty):
             return {_FREE: node}
         if node == _START:
             return {(True, False): Empty()}
         if node in (END, _PYTHON_END):
-            return {(False, True): Empty()}
+            return {(False, True): _NEWLINE if self.loose and node == _PYTHON_END else Empty()}
         if isinstance(node, Seq) and isinstance(ascii_node, Seq):
             found: _Ways = {_FREE: Empty()}
             plain: list[Node] = []  # parts without anchors, joined at once: there may be a hundred thousand
-            for pair in zip(node.parts, ascii_node.parts, strict=True):
-                ways = self.ways(*pair)
+            for one, other in zip(node.parts, ascii_node.parts, strict=True):
+                if isinstance(one, Chars) and isinstance(other, Chars):
+                    plain.append(_chars(one.ranges, other.ranges, self.loose))
+                    continue
+                ways = self.ways(one, other)
                 if set(ways) == {_FREE}:
                     plain.append(ways[_FREE])
                     continue
-                found = _in_turn(_in_turn(found, {_FREE: _joined(plain)}), ways)
+                found = self._in_turn(self._in_turn(found, {_FREE: _joined(plain)}), ways)
                 plain = []
-            return _in_turn(found, {_FREE: _joined(plain)})
+            return self._in_turn(found, {_FREE: _joined(plain)})
         if isinstance(node, Alt) and isinstance(ascii_node, Alt):
             each = [self.ways(*pair) for pair in zip(node.parts, ascii_node.parts, strict=True)]
             keys = dict.fromkeys(key for ways in each for key in ways)
@@ -126,27 +137,37 @@ class _Finder:
             raise ConstraintError("it has ^ in a negative lookahead; write it without")
         return found
 
-    def _chars(self, ranges: Ranges, ascii_ranges: Ranges) -> Ranges:
-        if self.loose:
-            found = union([*ranges, *ascii_ranges])
-            return union([*found, _MARK]) if both(found, _SPACES) else found
-        if ranges == _PYTHON_DOT:
-            return _DOT
-        found = both(ranges, ascii_ranges)
-        if found == (_MARK,) or both(found, _SPACES) == _SPACES:
-            return found
-        return both(found, complement((_MARK,)))
+    def _in_turn(self, some: _Ways, others: _Ways) -> _Ways:
+        """One after the other: what stands before an anchor for the start, or after one for the end, has no characters.
+
+        But for the last newline, which Python's `$` may stand before.
+        """
+        found: dict[tuple[bool, bool], list[Node]] = {}
+        for ((first, last), node), ((other_first, other_last), other) in product(some.items(), others.items()):
+            rest: Node | None = other
+            if last:
+                rest = Empty() if self.loose and _has_newline(other) else _blank(other)
+            before = _blank(node) if other_first else node
+            if other_first and last and self.loose and before is not None:
+                before = _NEWLINE
+            parts = (before, rest)
+            if None not in parts:
+                key = first or other_first, last or other_last
+                found.setdefault(key, []).append(_both(*(part for part in parts if part is not None)))
+        return {key: _any(nodes) for key, nodes in found.items()}
 
 
-def _in_turn(some: _Ways, others: _Ways) -> _Ways:
-    """One after the other: what stands before an anchor for the start, or after one for the end, has no characters."""
-    found: dict[tuple[bool, bool], list[Node]] = {}
-    for ((first, last), node), ((other_first, other_last), other) in product(some.items(), others.items()):
-        parts = (_blank(node) if other_first else node, _blank(other) if last else other)
-        if None not in parts:
-            key = first or other_first, last or other_last
-            found.setdefault(key, []).append(_both(*(part for part in parts if part is not None)))
-    return {key: _any(nodes) for key, nodes in found.items()}
+@lru_cache(maxsize=4096)
+def _chars(ranges: Ranges, ascii_ranges: Ranges, loose: bool) -> Chars:
+    """What a class of characters has by both meanings; with `loose` by any."""
+    if loose:
+        found = union([*ranges, *ascii_ranges])
+        return Chars(union([*found, _MARK]) if both(found, _SPACES) else found)
+    if ranges == _PYTHON_DOT:
+        return Chars(_DOT)
+    found = both(ranges, ascii_ranges)
+    is_marked = found == (_MARK,) or both(found, _SPACES) == _SPACES
+    return Chars(found if is_marked else both(found, complement((_MARK,))))
 
 
 def _both(one: Node, other: Node) -> Node:
@@ -177,3 +198,17 @@ def _blank(node: Node) -> Node | None:
             return Seq(tuple(there)) if len(there) == len(each) else None
         return _any(there) if there else None
     return node
+
+
+def _has_newline(node: Node) -> bool:
+    """Whether a newline alone may be a text of a node, whatever it looks ahead for."""
+    if isinstance(node, Chars):
+        return bool(both(node.ranges, ((10, 10),)))
+    if isinstance(node, Repeat):
+        return node.most != 0 and (node.least <= 1 or _blank(node.part) is not None) and _has_newline(node.part)
+    if isinstance(node, Alt):
+        return any(map(_has_newline, node.parts))
+    if not isinstance(node, Seq):
+        return False
+    rest = [part for part in node.parts if _blank(part) is None]
+    return (len(rest) == 1 and _has_newline(rest[0])) or (not rest and any(map(_has_newline, node.parts)))

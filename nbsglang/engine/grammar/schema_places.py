@@ -9,7 +9,9 @@ Not here: what keywords mean (`schema_reader.py`).
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 from urllib.parse import unquote
@@ -19,6 +21,7 @@ from nbsglang.engine.grammar.source import MAX_CHARS
 from nbsglang.errors import ConstraintError
 
 _NAME = re.compile(r'"\$?(id|anchor|dynamicAnchor)"')  # keywords that give names to schemas
+_LISTED = "in "  # before the names of a place that has no others
 _WORK = 100_000  # steps that one document may take: about a second
 
 
@@ -48,11 +51,28 @@ class Place:
             found = found[key]
             pointer += "/" + str(key).replace("~", "~0").replace("/", "~1")
             if isinstance(found, dict):
-                rebased = rebased or any(isinstance(found.get(name), str) for name in ("$id", "id"))
+                rebased = rebased or any(_is_base(found.get(name), pointer) for name in ("$id", "id"))
         place = Place(pointer, found, rebased)
         if not isinstance(found, dict | bool):
             place.fail(f"{shown(found)} is not a schema: it must be an object or a boolean")
         return place
+
+    def each(self, keyword: str) -> list[Place]:
+        """The schemas of a list of some. Raises ConstraintError if it is none, or empty."""
+        branches = self.schema[keyword]
+        if not isinstance(branches, list) or not branches:
+            self.fail(f"{shown(branches)} is not a list of schemas", keyword)
+        return [self.at(keyword, index) for index in range(len(branches))]
+
+    def values(self, keyword: str) -> list[Any]:
+        """The values of `enum` or `const`. Raises ConstraintError for one that no text has."""
+        found = self.schema[keyword] if keyword == "enum" else [self.schema[keyword]]
+        if not isinstance(found, list):
+            self.fail(f"{shown(found)} is not a list of values", keyword)
+        for value in found:
+            if _is_unwritable(value):
+                self.fail(f"{shown(value)} has a lone surrogate or a number without end: no text has", keyword)
+        return found
 
     def fail(self, message: str, keyword: str = "", error: type[ConstraintError] = ConstraintError) -> NoReturn:
         """Raise ConstraintError with the place, and the keyword if one is given."""
@@ -65,6 +85,44 @@ class Place:
 
 
 Sub: TypeAlias = tuple[Place, ...]  # a value must fit all of them; any value fits ()
+
+NEVER: Sub = (Place("#never", False),)  # no pointer of a document begins so; places are told apart by theirs
+
+
+@dataclass(frozen=True)
+class Denied:
+    """What stands in a place for the schema of all values that do not fit `sub`."""
+
+    sub: Sub
+
+
+def denied(sub: Sub) -> Sub:
+    """What the values fit that do not fit `sub`."""
+    if len(sub) == 1 and isinstance(sub[0].schema, Denied):
+        return sub[0].schema.sub
+    return (Place(f"not {json.dumps([place.pointer for place in sub])}", Denied(sub)),)
+
+
+def only(value: Any) -> Sub:
+    """What one value fits alone."""
+    return (Place(f"={json.dumps(value)}", {"const": value}),)
+
+
+def listed(names: Iterable[str]) -> Sub:
+    """What some names fit alone."""
+    names = sorted(names)
+    return (Place(f"{_LISTED}{json.dumps(names)}", {"enum": names}),)
+
+
+def listed_names(sub: Sub) -> list[str] | None:
+    """The names that are all that do not fit `sub`, if it says so."""
+    inner = sub[0].schema.sub if len(sub) == 1 and isinstance(sub[0].schema, Denied) else ()
+    return inner[0].schema["enum"] if len(inner) == 1 and inner[0].pointer.startswith(_LISTED) else None
+
+
+def found_in(pattern: str) -> Sub:
+    """What names fit in which a pattern is found."""
+    return (Place(f"~{json.dumps(pattern)}", {"pattern": pattern}),)
 
 
 class Document:
@@ -120,6 +178,11 @@ class Document:
         return self.root.at(*keys)
 
 
+def _is_base(value: Any, pointer: str) -> bool:
+    """Whether an `$id` changes what references mean: those of older drafts may say no more than where they stand."""
+    return isinstance(value, str) and value != pointer
+
+
 def _text_of(schema: str | dict[str, Any]) -> str:
     if isinstance(schema, str):
         return schema
@@ -127,6 +190,16 @@ def _text_of(schema: str | dict[str, Any]) -> str:
         return json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConstraintError(f"json_schema {type(schema).__name__} cannot be written as JSON: {error}") from None
+
+
+def _is_unwritable(value: Any) -> bool:
+    if isinstance(value, str):
+        return any("\ud800" <= char <= "\udfff" for char in value)
+    if isinstance(value, float):  # 1e999 is read as infinite
+        return not math.isfinite(value)
+    if isinstance(value, dict):
+        return any(_is_unwritable(part) for item in value.items() for part in item)
+    return isinstance(value, list) and any(map(_is_unwritable, value))
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -10,19 +10,22 @@ of `oneOf` exclude each other (`schema_apart.py`).
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
-from itertools import combinations, permutations
-from typing import Any
+from itertools import combinations
+from typing import NoReturn
 
 from nbsglang.engine.grammar.pattern import shown
 from nbsglang.engine.grammar.schema_apart import Apart
+from nbsglang.engine.grammar.schema_fitting import Fitting
 from nbsglang.engine.grammar.schema_keywords import KEYWORDS_OF, shape_of
-from nbsglang.engine.grammar.schema_logic import DEPENDENCIES, dependencies, lacking, minus, objects_of
-from nbsglang.engine.grammar.schema_places import Document, Place, Sub, UnreadError
-from nbsglang.engine.grammar.schema_shapes import EVERYTHING, Array, Fixed, Object, Shape, meet
-from nbsglang.engine.grammar.schema_values import Fitting, same
+from nbsglang.engine.grammar.schema_listed import Listed
+from nbsglang.engine.grammar.schema_logic import DEPENDENCIES, dependencies, lacking, objects_of
+from nbsglang.engine.grammar.schema_minus import minus
+from nbsglang.engine.grammar.schema_places import Denied, Document, Place, Sub, UnreadError
+from nbsglang.engine.grammar.schema_search import Search
+from nbsglang.engine.grammar.schema_shapes import EVERYTHING, Array, Fixed, Object, Shape, joined, meet
+from nbsglang.engine.grammar.schema_within import without_parts
 from nbsglang.engine.grammar.schema_words import objection
 
 _TYPES = ("null", "boolean", *KEYWORDS_OF, "integer")
@@ -42,19 +45,31 @@ class Reader:
         self._is_loose = opposite is not None
         self._of_place: dict[Place, tuple[Shape, ...] | None] = {}
         self._of_sub: dict[Sub, tuple[Shape, ...]] = {}
-        self.fitting = Fitting(self.alternatives, self._is_loose)
-        self._opposite = opposite or (Reader(document, self) if _UNSURE.search(document.text) else self)
-        self._apart = Apart(self._opposite.alternatives, self._opposite.fitting, document.spend)
+        self._own_of: dict[Place, tuple[Shape, ...]] = {}
+        self._listed = Listed(document)
+        self._search: Search = opposite._search if opposite else Search(document.spend)
+        self.fitting = Fitting(document, self._own, self._search, lambda: self._opposite.fitting, self._is_loose)
+        self._opposite: Reader = opposite or (Reader(document, self) if _UNSURE.search(document.text) else self)
+        widely = self._opposite
+        self._apart = Apart(widely.alternatives, widely.fitting, self._search.found, document.spend)
 
     def alternatives(self, sub: Sub) -> tuple[Shape, ...]:
         """The shapes of what fits all places. Raises ConstraintError and NotRegularError, which name the place."""
         known = self._of_sub.get(sub)
         if known is None:
-            known = EVERYTHING
-            for place in sub:
-                known = self._together(known, self._shapes(place), place)
+            listed = next((values for place in sub if (values := self._listed.values(place)) is not None), None)
+            if listed is not None:
+                known = tuple([Fixed(value) for value in listed if self.fitting.sub(value, sub)])
+            else:
+                known = EVERYTHING
+                for place in sub:
+                    known = self._together(known, self._shapes(place), place)
             self._of_sub[sub] = known
         return known
+
+    def members(self, shape: Object, name: str) -> Sub:
+        """What the property of a name must be to all readers."""
+        return joined(*shape.members(name, self._search.found))
 
     def _shapes(self, place: Place) -> tuple[Shape, ...]:
         if place in self._of_place:
@@ -74,32 +89,41 @@ class Reader:
         schema = place.schema
         if isinstance(schema, bool):
             return EVERYTHING if schema else ()
-        self._document.spend(1 + len(schema))
-        for keyword in schema:
-            if objection(keyword):
-                place.fail(objection(keyword), keyword)
-        shapes = tuple(_own(place, self._is_loose))
-        for keyword in ("enum", "const"):
-            if keyword in schema:
-                shapes = self._together(shapes, _fixed(place, keyword), place)
+        if isinstance(schema, Denied):
+            return self._without(EVERYTHING, self._opposite.alternatives(schema.sub), place, "not")
+        shapes = self._own(place)
+        listed = self._listed.values(place)
+        if listed is not None:
+            return tuple([Fixed(value) for value in listed if self.fitting.place(value, place)])
         if "$ref" in schema:
             shapes = self._together(shapes, self._shapes(self._document.target(place)), place)
         for keyword in ("allOf", "anyOf", "oneOf"):
             if keyword in schema:
-                shapes = self._combined(keyword, shapes, _list(place, keyword), place)
+                shapes = self._combined(keyword, shapes, place.each(keyword), place)
         for keyword in DEPENDENCIES:
             if keyword in schema:
                 shapes = self._depending(keyword, shapes, place)
         if "not" in schema:
-            shapes = self._without(shapes, self._opposite._shapes(place.at("not")), place)
+            shapes = self._without(shapes, self._opposite._shapes(place.at("not")), place, "not")
         return self._conditional(shapes, place) if "if" in schema else shapes
+
+    def _own(self, place: Place) -> tuple[Shape, ...]:
+        """The shapes by the keywords of types."""
+        known = self._own_of.get(place)
+        if known is None:
+            self._document.spend(1 + len(place.schema))
+            for keyword in place.schema:
+                if objection(keyword):
+                    place.fail(objection(keyword), keyword)
+            known = self._own_of[place] = tuple(_own(place, self._is_loose))
+        return known
 
     def is_exclusive(self, place: Place) -> bool:
         """Whether it can be shown that no value fits two choices of the `oneOf` of a place. Raises as above."""
         schema = {keyword: value for keyword, value in place.schema.items() if keyword != "oneOf"}
         widely = self._opposite
         others = widely._shapes(Place(f"{place.pointer}/oneOf", schema, place.rebased))
-        each = [widely._together(others, widely._shapes(branch), place) for branch in _list(place, "oneOf")]
+        each = [widely._together(others, widely._shapes(branch), place) for branch in place.each("oneOf")]
         return all(self._apart.shapes(a, b) for one, other in combinations(each, 2) for a in one for b in other)
 
     def _combined(
@@ -125,18 +149,32 @@ class Reader:
 
     def _conditional(self, shapes: tuple[Shape, ...], place: Place) -> tuple[Shape, ...]:
         yes = self._together(shapes, self._shapes(place.at("if")), place)
-        no = self._without(shapes, self._opposite._shapes(place.at("if")), place)
+        no = self._without(shapes, self._opposite._shapes(place.at("if")), place, "if")
         if "then" in place.schema:
             yes = self._together(yes, self._shapes(place.at("then")), place)
         if "else" in place.schema:
             no = self._together(no, self._shapes(place.at("else")), place)
         return self._few([*yes, *no], place)
 
-    def _without(self, shapes: tuple[Shape, ...], others: tuple[Shape, ...], place: Place) -> tuple[Shape, ...]:
+    def _without(
+        self, shapes: tuple[Shape, ...], others: tuple[Shape, ...], place: Place, keyword: str
+    ) -> tuple[Shape, ...]:
         """What fits one of some shapes and none of others."""
+
+        def refuse(what: str) -> NoReturn:
+            place.beyond(f"it excludes {what}, beside others of the type", keyword)
+
         for other in others:
-            self._document.spend(sum(map(_size, shapes)))
-            left = [some for shape in shapes for some in minus(shape, other, self._apart.shapes, place)]
+            left: list[Shape] = []
+            for shape in shapes:
+                self._document.spend(_size(shape))
+                if self._apart.shapes(shape, other):
+                    left.append(shape)
+                    continue
+                for way in minus(shape, other, refuse):
+                    self._document.spend(_size(shape) + _size(way))
+                    met = self._met(shape, way)
+                    left += [] if met is None else [met]
             shapes = self._few(left, place)
         return shapes
 
@@ -147,20 +185,13 @@ class Reader:
     def _one_of(
         self, each: list[tuple[Shape, ...]], against: list[tuple[Shape, ...]], place: Place
     ) -> list[tuple[Shape, ...]]:
-        """The choices, without fixed values that more than one has."""
-        others = [[shape for shape in some if not isinstance(shape, Fixed)] for some in each]
-        values, found = ([[s for s in some if isinstance(s, Fixed)] for some in many] for many in (each, against))
-        self._document.spend(sum(map(len, values)) ** 2 // 16)
-        for one, other in (combinations if each is against else permutations)(range(len(each)), 2):
-            for a, b in ((a, b) for a in each[one] for b in against[other]):
-                if isinstance(a, Fixed) and isinstance(b, Fixed):
-                    continue
-                if not self._apart.shapes(a, b):
-                    place.beyond(f"its choices {one} and {other} may both fit one value", "oneOf")
-        return [
-            (*others[n], *(shape for shape in values[n] if not _is_in(shape.value, found[:n] + found[n + 1 :])))
-            for n in range(len(each))
-        ]
+        """The choices, without what another one has, too."""
+        found = []
+        for n, shapes in enumerate(each):
+            for other in against[:n] + against[n + 1 :]:
+                shapes = self._without(shapes, other, place, "oneOf")
+            found.append(shapes)
+        return found
 
     def _together(self, some: tuple[Shape, ...], others: tuple[Shape, ...], place: Place) -> tuple[Shape, ...]:
         """What fits one of some shapes and one of others."""
@@ -180,9 +211,10 @@ class Reader:
             return one if self.fitting.shape(one.value, other) else None
         if isinstance(other, Fixed):
             return other if self.fitting.shape(other.value, one) else None
-        return meet(one, other)
+        return meet(one, other, self._search.found)
 
     def _few(self, shapes: list[Shape], place: Place) -> tuple[Shape, ...]:
+        shapes = without_parts(shapes, self._document.spend)
         if sum(not isinstance(shape, Fixed) for shape in shapes) > _MANY:
             place.beyond(f"it is a choice of more than {_MANY} parts", "anyOf")
         return tuple(shapes)
@@ -204,37 +236,6 @@ def _own(place: Place, loose: bool) -> Iterable[Shape]:
             yield from shape_of(place, name, is_integer=False, loose=loose)
         elif "number" not in wanted:
             yield from shape_of(place, "number", is_integer=True, loose=loose)
-
-
-def _fixed(place: Place, keyword: str) -> tuple[Shape, ...]:
-    values = place.schema[keyword] if keyword == "enum" else [place.schema[keyword]]
-    if not isinstance(values, list):
-        place.fail(f"{shown(values)} is not a list of values", keyword)
-    for value in values:
-        if _is_unwritable(value):
-            place.fail(f"{shown(value)} has a lone surrogate or a number without end: no text has", keyword)
-    return tuple(map(Fixed, values))
-
-
-def _list(place: Place, keyword: str) -> list[Place]:
-    branches = place.schema[keyword]
-    if not isinstance(branches, list) or not branches:
-        place.fail(f"{shown(branches)} is not a list of schemas", keyword)
-    return [place.at(keyword, index) for index in range(len(branches))]
-
-
-def _is_in(value: Any, many: list[list[Fixed]]) -> bool:
-    return any(same(value, shape.value) for some in many for shape in some)
-
-
-def _is_unwritable(value: Any) -> bool:
-    if isinstance(value, str):
-        return any("\ud800" <= char <= "\udfff" for char in value)
-    if isinstance(value, float):  # 1e999 is read as infinite
-        return not math.isfinite(value)
-    if isinstance(value, dict):
-        return any(_is_unwritable(part) for item in value.items() for part in item)
-    return isinstance(value, list) and any(map(_is_unwritable, value))
 
 
 def _size(shape: Shape) -> int:

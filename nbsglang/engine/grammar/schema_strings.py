@@ -10,15 +10,16 @@ Not here: what patterns become (`schema_patterns.py`), how characters are writte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from nbsglang.engine.grammar.regex import parse
-from nbsglang.engine.grammar.rules import Counted, Rule, Shared
+from nbsglang.engine.grammar.rules import Counted, Measured, Rule, Shared
 from nbsglang.engine.grammar.schema_formats import format_pattern
 from nbsglang.engine.grammar.schema_patterns import END, searched
 from nbsglang.engine.grammar.schema_shapes import String
 from nbsglang.engine.grammar.schema_spelling import QUOTE, free_char, spelled
-from nbsglang.engine.grammar.syntax import ALL_CHARS, Ahead, Alt, Chars, Node, Repeat, Seq
+from nbsglang.engine.grammar.syntax import ALL_CHARS, Ahead, Alt, Chars, Empty, Node, Repeat, Seq, text
 
 _ANY = Chars(ALL_CHARS)
 
@@ -26,9 +27,28 @@ _ANY = Chars(ALL_CHARS)
 @lru_cache(maxsize=128)
 def string(shape: String) -> Rule:
     """The strings of a shape, in their quotes. Raises ConstraintError for a pattern that is not supported."""
+    measured = _measured(shape)
+    if measured is not None:
+        return measured
     if _is_special(shape):
-        return Shared(Seq((QUOTE, spelled(plain(shape)), QUOTE)))
+        return _alone(shape)
     return Counted(any_string(), shape.least, shape.most) if shape.least or shape.most is not None else any_string()
+
+
+def _measured(shape: String) -> Measured | None:
+    """Strings of one pattern or format that may be too long, and nothing else, if lengths can be counted beside it."""
+    if shape.most is None or len(shape.patterns) + len(shape.formats) != 1 or shape.excluded or shape.others:
+        return None
+    (part,) = _parts(shape)
+    least, most = lengths(part)
+    if least < shape.least or (most is not None and most <= shape.most) or _has_gates(part) or _counted(part, shape):
+        return None
+    return Measured(_alone(replace(shape, least=0, most=None)), shape.most, max(least, farthest(part)))
+
+
+@lru_cache(maxsize=128)
+def _alone(shape: String) -> Shared:
+    return Shared(Seq((QUOTE, spelled(plain(shape)), QUOTE)))
 
 
 @lru_cache(maxsize=1)
@@ -39,7 +59,15 @@ def any_string() -> Shared:
 
 def plain(shape: String) -> Node:
     """The strings of a shape as they are meant: without quotes and escapes, `END` standing for what ends them."""
-    parts = [_format(name) for name in shape.formats] + [searched(pattern) for pattern in shape.patterns]
+    excluded = [searched(pattern, loose=True) for pattern in shape.excluded]
+    if shape.others:
+        excluded.append(Alt(tuple(map(text, shape.others))))
+    return without(_with_all(shape), excluded)
+
+
+def _with_all(shape: String) -> Node:
+    """The strings that have what a shape asks for, those among them that it excludes."""
+    parts = _parts(shape)
     if not parts:
         return Repeat(_ANY, shape.least, shape.most)
     if not any(_is_within(part, shape) for part in parts):
@@ -76,13 +104,36 @@ def lengths(node: Node) -> tuple[int, int | None]:
     return min((least for least, _ in each), default=0), max(mosts, default=0) if is_bounded else None
 
 
+def farthest(node: Node) -> int:
+    """No fewer characters than end a text of a node without gates from behind any of its characters."""
+    if isinstance(node, Repeat):
+        return farthest(node.part) + max(node.least - 1, 0) * lengths(node.part)[0]
+    if not isinstance(node, Seq | Alt):
+        return 0
+    most = behind = 0
+    for part in reversed(node.parts):
+        most = max(most, farthest(part) + behind)
+        behind += lengths(part)[0] if isinstance(node, Seq) else 0
+    return most
+
+
+def _parts(shape: String) -> list[Node]:
+    return [_format(name) for name in shape.formats] + [searched(pattern) for pattern in shape.patterns]
+
+
+def _has_gates(node: Node) -> bool:
+    if isinstance(node, Seq | Alt):
+        return any(_has_gates(part) for part in node.parts)
+    return _has_gates(node.part) if isinstance(node, Repeat) else not isinstance(node, Chars | Empty)
+
+
 @lru_cache(maxsize=32)
 def _format(name: str) -> Node:
     return parse(format_pattern(name))
 
 
 def _is_special(shape: String) -> bool:
-    return bool(shape.patterns or shape.formats)
+    return bool(shape.patterns or shape.formats or shape.excluded or shape.others)
 
 
 def _is_within(part: Node, shape: String) -> bool:

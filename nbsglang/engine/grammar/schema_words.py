@@ -24,9 +24,11 @@ _APPLICATORS = (
 )  # fmt: skip
 _MEANT = (*_APPLICATORS, *dict.fromkeys(keyword for some in KEYWORDS_OF.values() for keyword in some))
 UNSUPPORTED = (
-    "contains", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties", "extends", "disallow",
+    "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties", "extends", "disallow",
     "divisibleBy",
 )  # fmt: skip
+_CORE = ("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary")
+_OTHERS = ("$data", "$merge", "$patch", "$include", "$import")  # what some take for more than an annotation
 _KNOWN = frozenset((*_ANNOTATIONS, *_MEANT))
 _ALIKE = 0.85  # from here on two names are taken for two spellings of one
 
@@ -36,7 +38,7 @@ def objection(keyword: str) -> str:
     """Why a schema with this keyword cannot be used; nothing if it can."""
     if keyword in _KNOWN or keyword.startswith(("x-", "_")):
         return ""
-    if keyword in UNSUPPORTED or keyword.startswith("$"):
+    if keyword in (*UNSUPPORTED, *_CORE, *_OTHERS):
         return "the keyword is not supported: say it with others, or take it away"
     spelling = _spelling(keyword)
     return (
@@ -46,7 +48,7 @@ def objection(keyword: str) -> str:
 
 def _spelling(name: str) -> str:
     """The keyword that a name may be meant for; nothing if there is none."""
-    plain = {keyword.lower().lstrip("$"): keyword for keyword in (*UNSUPPORTED, *_MEANT)}
-    name = name.lower()
-    close = [name] if name in plain else get_close_matches(name, plain, 1, _ALIKE) if len(name) > 4 else []
+    plain = {keyword.lower().lstrip("$"): keyword for keyword in (*UNSUPPORTED, *_MEANT, *_CORE)}
+    name = name.lower().lstrip("$")
+    close = [name] if name in plain else get_close_matches(name, plain, 1, _ALIKE) if len(name) > 3 else []
     return plain[close[0]] if close else ""

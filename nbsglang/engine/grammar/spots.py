@@ -5,16 +5,18 @@ Not here: sets of positions (`plain.py`), masks (`composed.py`).
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
-
-import numpy as np
 
 from nbsglang.engine.grammar.automaton import Automaton
 from nbsglang.engine.grammar.plain import ones
 from nbsglang.engine.grammar.syntax import Ranges, called
 
-NO_CHAR = -1
+_LONGEST = 24  # characters of a forced text at once: most tokens have fewer
+_PART = re.compile("[\ud800-\udfff]")  # a place for another part
 
 
 class Next(NamedTuple):
@@ -26,47 +28,47 @@ class Next(NamedTuple):
 
 
 class Spots:
-    """The positions of an automaton whose sets are single characters and places for others; see `is_plain`.
-
-    `forced` is the character that must follow each, at the next position; `NO_CHAR` where there is no such one.
-    """
+    """The positions of an automaton whose sets are single characters and places for others; see `is_plain`."""
 
     def __init__(self, automaton: Automaton) -> None:
-        program = automaton.program
-        assert program is not None, "an automaton without gates"
-        self._automaton = automaton
-        points = np.array([ranges[0][0] for ranges in automaton.sets], np.int64)
-        self._points: list[int] = np.append(points, NO_CHAR)[program.set_ids].tolist()  # of each position
-        size = program.root.size
-        bits = np.frombuffer(program.root.alone.to_bytes((size + 7) // 8, "little"), np.uint8)
-        self._is_alone: list[int] = np.unpackbits(bits, count=size, bitorder="little").tolist()
-        self.forced = [
-            point if is_alone and called(point) is None else NO_CHAR
-            for is_alone, point in zip(self._is_alone, self._points[1:], strict=False)
-        ] + [NO_CHAR]
+        assert automaton.program is not None, "an automaton without gates"
+        self._automaton, self._program = automaton, automaton.program
         self._nexts: dict[int, Next] = {}
-        self._states: dict[int, int] = {}
         self._of: dict[int, Sequence[int]] = {}
+
+    @cached_property
+    def _chars(self) -> str:
+        """The character of each position; before the first one and for other parts a surrogate."""
+        of_set = [*(chr(ranges[0][0]) for ranges in self._automaton.sets), "\udfff"]
+        return "".join(map(of_set.__getitem__, self._program.set_ids.tolist()))
+
+    @cached_property
+    def _stops(self) -> list[int]:
+        """The positions, ascending, that no character must follow at the next one."""
+        root = self._program.root
+        not_alone = ones(root.alone ^ ((1 << root.size) - 1))
+        return sorted({*not_alone, *(part.start() - 1 for part in _PART.finditer(self._chars, 1))})
+
+    def text(self, position: int) -> str:
+        """The text that must follow a position, as far as that is one position after the other, or a part of it.
+
+        It leads to the position as many places on.
+        """
+        end = self._stops[bisect_left(self._stops, position)]
+        return self._chars[position + 1 : min(end, position + _LONGEST) + 1]
 
     def of(self, state: int) -> Sequence[int]:
         """The positions of a state."""
         found = self._of.get(state)
         if found is None:
-            found = self._of[state] = ones(self._automaton.positions(state))
-        return found
-
-    def state(self, position: int) -> int:
-        """The state of one position."""
-        found = self._states.get(position)
-        if found is None:
-            found = self._states[position] = self._automaton.state_at(position)
+            found = self._of[state] = self._automaton.positions(state)
         return found
 
     def next(self, position: int) -> Next:
         """What follows a position."""
         found = self._nexts.get(position)
         if found is None:
-            if self._is_alone[position]:
+            if self._program.root.alone >> position & 1:
                 found = self._made([position + 1], ends=False)
             else:
                 follow, ends = self._automaton.advanced(position)
@@ -78,7 +80,7 @@ class Spots:
         chars: list[tuple[int, int]] = []
         calls: list[tuple[int, int]] = []
         for at in follow:
-            point = self._points[at]
+            point = ord(self._chars[at])
             number = called(point)
             if number is None:
                 chars.append((point, at))

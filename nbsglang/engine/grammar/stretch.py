@@ -10,17 +10,17 @@ Not here: the other nodes (`walk.py`).
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from nbsglang.engine.grammar.matcher import MaskRow
+from nbsglang.engine.grammar.preorder import Preorder
 from nbsglang.engine.grammar.table import DEAD, Table
 from nbsglang.engine.grammar.trie import Indices
-from nbsglang.engine.grammar.vocab import Vocab
+from nbsglang.engine.grammar.vocab import Vocab, pack
 
-_NOWHERE = np.iinfo(np.int32).max
+_INSIDE, _BEYOND, _OUT = 0, 1, 2  # kinds of nodes: in a shape, leaving it, any other
 _KEPT = 64  # shapes of a vocabulary
 
 
@@ -32,73 +32,47 @@ class Shape:
     """
 
     def __init__(self, vocab: Vocab, base: int, is_own: npt.NDArray[np.bool_]) -> None:
-        trie = vocab.trie
         self._vocab = vocab
         self._rows: dict[int, MaskRow] = {}
-        self._inside = np.zeros(len(trie.points), bool)
-        self._inside[base] = True
-        leaves = np.zeros(len(trie.points), bool)
-        self._levels = [(base, base + 1)]
-        while True:
-            start, end = trie.children[list(self._levels[-1])].tolist()
-            below = self._inside.take(trie.parents[start:end])
-            if not below.any():
-                break
-            own = is_own.take(vocab.point_of[start:end])
-            np.logical_and(below, own, out=self._inside[start:end])
-            np.greater(below, own, out=leaves[start:end])
-            self._levels.append((start, end))
-        self._inside[base] = False
-        self.depth = len(self._levels) - 1  # of the deepest nodes that are in it or leave it
-        self.out_nodes = np.flatnonzero(leaves)
-        starts = np.array([start for start, _ in self._levels], np.intp)
-        self.out_depths = np.searchsorted(starts, self.out_nodes, "right") - 1
+        order, above = vocab.preorder, vocab.depths.item(base)
+        first = order.places.item(base) + 1
+        below = slice(first, order.ends.item(first - 1))
+        kinds = _kinds(order, below, is_own.take(vocab.point_in_order[below]))
+        of_node = np.full(len(order.nodes), _BEYOND, np.uint8)
+        of_node[order.nodes[below]] = kinds
+        self._nodes, self.out_nodes = np.flatnonzero(of_node == _INSIDE), np.flatnonzero(of_node == _OUT)
+        self.out_depths = vocab.depths.take(self.out_nodes) - above
         self.out_points = vocab.point_of.take(self.out_nodes)
-        # depth of each token that is in it, above all depths for the others
-        above = int(np.searchsorted(trie.levels, base, "right")) - 1
-        self._token_depths = np.where(self._inside.take(trie.ends), vocab.word_depths - above, _NOWHERE)
-        begun = np.flatnonzero(self._inside.take(vocab.begun.nodes))
+        self._starts = np.searchsorted(self._nodes, vocab.trie.levels[above:]).tolist()  # of each depth
+        deepest = [int(nodes[-1]) for nodes in (self._nodes, self.out_nodes) if len(nodes)]
+        self.depth = max(vocab.depths.item(node) - above for node in deepest) if deepest else 0
+        words = slice(order.owners.item(below.start), order.owners.item(below.stop))
+        self._tokens = order.words[words][kinds.take(order.word_places[words] - first) == _INSIDE]
+        self._token_depths = vocab.depths.take(vocab.trie.ends.take(self._tokens)) - above
+        begun = np.flatnonzero(of_node.take(vocab.begun.nodes) == _INSIDE)
         depths = vocab.begun.depths.take(begun) - above
         self.begun = [(int(depth), begun[depths == depth]) for depth in np.unique(depths)]
 
     def nodes(self, depth: int) -> Indices:
         """The nodes of one depth."""
-        start, end = self._levels[depth]
-        nodes: Indices = start + np.flatnonzero(self._inside[start:end])
-        return nodes
+        return self._nodes[self._starts[depth] : self._starts[depth + 1]]
 
     def row(self, depth: int) -> MaskRow:
         """The mask of the tokens down to a depth; shared, not to be changed."""
         found = self._rows.get(depth)
         if found is None:
-            bits = np.zeros(32 * self._vocab.n_words, bool)
-            np.less_equal(self._token_depths, depth, out=bits[: self._vocab.n_vocab])
-            found = self._rows[depth] = np.packbits(bits, bitorder="little").view(np.int32)
-        return found
-
-    @cached_property
-    def around(self) -> npt.NDArray[np.bool_]:
-        """Whether a node leaves it, is below one that does, or leads to one. [n_nodes]"""
-        trie = self._vocab.trie
-        found = np.zeros(len(trie.points), bool)
-        found[self.out_nodes] = True
-        levels = list(pairwise(trie.levels[1:].tolist()))
-        for start, end in levels:
-            found[start:end] |= found[trie.parents[start:end]]
-        for start, end in reversed(levels):
-            found[trie.parents[start:end][found[start:end]]] = True
+            tokens = self._tokens if depth >= self.depth else self._tokens[self._token_depths <= depth]
+            found = self._rows[depth] = pack(tokens, self._vocab.n_words)
         return found
 
     @cached_property
     def word_depths(self) -> list[int]:
         """The depths that have tokens."""
-        return [int(depth) for depth in np.unique(self._token_depths) if depth < _NOWHERE]
+        return [int(depth) for depth in np.unique(self._token_depths)]
 
     def row_of(self, depths: list[int]) -> MaskRow:
         """The mask of the tokens of some depths."""
-        bits = np.zeros(32 * self._vocab.n_words, bool)
-        bits[: self._vocab.n_vocab] = np.isin(self._token_depths, depths)
-        return np.packbits(bits, bitorder="little").view(np.int32)
+        return pack(self._tokens[np.isin(self._token_depths, depths)], self._vocab.n_words)
 
 
 class Stretch:
@@ -134,3 +108,16 @@ def shape_of(vocab: Vocab, base: int, is_own: npt.NDArray[np.bool_]) -> Shape:
             vocab.shapes.pop(other, None)  # another thread may have been here
         shape = vocab.shapes[key] = Shape(vocab, base, is_own)
     return shape
+
+
+def _kinds(order: Preorder, below: slice, is_own: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+    """The kind of each place that is below a node, by whether its character is one of the shape's."""
+    first, size = below.start, below.stop - below.start
+    other = np.flatnonzero(~is_own)
+    steps = np.zeros(size + 1, np.int32)
+    steps[other] = 1
+    np.subtract.at(steps, order.ends.take(first + other) - first, 1)
+    n_others = np.cumsum(steps[:-1], dtype=np.int32)  # on the way there
+    kinds = (n_others > 0).view(np.uint8)
+    kinds[other[n_others.take(other) == 1]] = _OUT
+    return kinds

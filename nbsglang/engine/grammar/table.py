@@ -82,6 +82,15 @@ class KnowsMoves(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsSteps(Protocol):
+    """An `Automaton` that tells one next state without all others."""
+
+    def step(self, state: int, cls: int) -> int:
+        """The next state for a class, -1 where no match can follow."""
+        ...
+
+
 class Table:
     """The rows of an automaton's states, as one array for many steps at once and as lists for single ones.
 
@@ -96,7 +105,10 @@ class Table:
         runs = automaton.class_runs if isinstance(automaton, KnowsRuns) else runs_of(automaton.class_of)
         self.classes = Classes(*runs, self.n_classes)
         self._automaton = automaton
-        self._moves = automaton.moves if isinstance(automaton, KnowsMoves) else self._moves_by_row
+        self._made = automaton.moves if isinstance(automaton, KnowsMoves) else self._moves_by_row
+        self._moves: dict[int, Sequence[tuple[int, Sequence[int]]]] = {}
+        self._step = automaton.step if isinstance(automaton, KnowsSteps) else None
+        self._steps: dict[tuple[int, int], int] = {}
         self._flat = np.full(16 * self.n_classes, DEAD, np.int32)  # rows one after the other
         self._is_filled = np.zeros(16, bool)
         self._rows: dict[int, memoryview[int]] = {}
@@ -130,6 +142,14 @@ class Table:
                 found = self._rows[state] = memoryview(row)
         return found
 
+    def moves(self, state: int) -> Sequence[tuple[int, Sequence[int]]]:
+        """The next states with the classes that lead to each, a class once."""
+        found = self._moves.get(state)
+        if found is None:
+            with self.lock:
+                found = self._moves[state] = self._made(state)
+        return found
+
     def goes_on(self, state: int) -> bool:
         """Whether a character can follow."""
         few = self.few(state)
@@ -146,14 +166,24 @@ class Table:
         """The state after a text, `DEAD` if it leads nowhere."""
         class_of = self.classes.of
         for char in text:
-            point, few = ord(char), self.few(state)
-            if few is None:
+            point = ord(char)
+            if self._step is not None:
+                state = self._stepped(state, class_of(point))
+            elif (few := self.few(state)) is None:
                 state = self.after(state)[class_of(point)]
             else:
                 state = next((after for wanted, after in few if wanted == point), DEAD)
             if state < 0:
                 return DEAD
         return state
+
+    def _stepped(self, state: int, cls: int) -> int:
+        found = self._steps.get((state, cls))
+        if found is None:
+            assert self._step is not None, "an automaton that knows steps"
+            with self.lock:
+                found = self._steps[state, cls] = self._step(state, cls)
+        return found
 
     def gather(self, states: Indices, classes: Indices) -> Indices:
         """The next states of many (state, class) pairs."""
@@ -168,8 +198,7 @@ class Table:
         return self._few[state]
 
     def _found_few(self, state: int) -> list[tuple[int, int]] | None:
-        with self.lock:
-            moves = self._moves(state)
+        moves = self.moves(state)
         if sum(len(classes) for _, classes in moves) > FEW:
             return None
         small, sizes = self.classes.small, self.classes.sizes
@@ -179,8 +208,11 @@ class Table:
         return [(point, after) for cls, after in live for point in small.get(cls, ())]
 
     def _moves_by_row(self, state: int) -> Sequence[tuple[int, Sequence[int]]]:
-        row = self.after(state)
-        return [(row[cls], (cls,)) for cls in np.flatnonzero(np.asarray(row) >= 0).tolist()]
+        found: dict[int, list[int]] = {}
+        for cls, after in enumerate(self.after(state)):
+            if after >= 0:
+                found.setdefault(after, []).append(cls)
+        return [*found.items()]
 
     def _fill(self, states: Indices) -> None:
         """Have the rows of these states in the array."""

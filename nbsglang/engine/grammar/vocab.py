@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,10 @@ import numpy.typing as npt
 
 from nbsglang.engine.grammar.begun import Begun, Broken, begun_of, range_of
 from nbsglang.engine.grammar.kept import key_of, load, save
+from nbsglang.engine.grammar.long_tokens import LongTokens
 from nbsglang.engine.grammar.matcher import MaskRow
+from nbsglang.engine.grammar.paths import Paths
+from nbsglang.engine.grammar.preorder import preorder_of
 from nbsglang.engine.grammar.spelling import token_table
 from nbsglang.engine.grammar.trie import Indices, Trie, build
 from nbsglang.engine.grammar.utf8 import Parts, parts
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from nbsglang.engine.grammar.stretch import Shape
 
 NEVER, WHOLE, BROKEN = 0, 1, 2  # kinds of tokens: no text, whole characters, not whole characters
+_N_POINTS = 0x110000
 MANY = 2048  # nodes: worth to be walked in one operation
 
 
@@ -60,6 +63,10 @@ class Vocab:
         self.trie, self.kinds, nodes = found or self._build()
         if found is None and folder is not None:
             save(folder, key, self.trie, self.kinds, nodes)
+        self.points, self.point_of = _numbered(self.trie.points)  # code points ascending; of each node its number
+        self.depths = np.repeat(np.arange(self.trie.n_levels), np.diff(self.trie.levels))  # of each node
+        self.preorder = preorder_of(self.trie)
+        self.point_in_order = self.point_of.take(self.preorder.nodes)  # of the node in each place
         ids = np.flatnonzero(self.kinds == BROKEN)
         self.shapes: dict[tuple[int, bytes], Shape] = {}  # for `stretch.py`
         self.merged: dict[bytes, Merged] = {}  # for `merged.py`
@@ -87,16 +94,6 @@ class Vocab:
         return pack(np.array(self.eos_ids, np.intp), self.n_words)
 
     @cached_property
-    def points(self) -> Indices:
-        """The code points of the trie, each once, ascending."""
-        return np.unique(self.trie.points)
-
-    @cached_property
-    def point_of(self) -> Indices:
-        """Which of `points` each node has. [n_nodes]"""
-        return np.searchsorted(self.points, self.trie.points)
-
-    @cached_property
     def point_counts(self) -> npt.NDArray[np.intp]:
         """How many nodes have each of `points`, the root left out."""
         return np.bincount(self.point_of[1:], minlength=len(self.points))
@@ -104,17 +101,9 @@ class Vocab:
     @cached_property
     def is_heavy(self) -> npt.NDArray[np.bool_]:
         """Whether a node has `MANY` or more below it. [n_nodes]"""
-        trie = self.trie
-        sizes = np.ones(len(trie.points), np.intp)
-        for start, end in reversed(list(pairwise(trie.levels[1:].tolist()))):
-            np.add.at(sizes, trie.parents[start:end], sizes[start:end])
-        return sizes > MANY
-
-    @cached_property
-    def word_depths(self) -> npt.NDArray[np.int32]:
-        """The number of characters of each token that is whole characters, a very large one for all others."""
-        depths = np.searchsorted(self.trie.levels, self.trie.ends, "right") - 1
-        return np.where(self.trie.ends > 0, depths, np.iinfo(np.int32).max).astype(np.int32)
+        order = self.preorder
+        sizes = order.ends - np.arange(len(order.ends))
+        return sizes.take(order.places) > MANY
 
     @cached_property
     def broken_by_id(self) -> dict[int, Broken]:
@@ -145,10 +134,15 @@ class Vocab:
             found.setdefault(node, []).append((token, tail))
         return found
 
-    def going_on(self, begun: Iterable[tuple[int, int]], point: int) -> list[int]:
-        """Those of some tokens, given with the numbers of their tails, that the bytes of a character go on from."""
-        data = chr(point).encode()
-        return [token for token, tail in begun if data.startswith(self.tails[tail])]
+    @cached_property
+    def long_tokens(self) -> LongTokens:
+        """The tokens by the number of their characters."""
+        return LongTokens(self.trie, self.begun)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The ways of texts down the trie."""
+        return Paths(self.trie, self.begun_at, self.tails)
 
     @cached_property
     def goes_on(self) -> npt.NDArray[np.bool_]:
@@ -199,17 +193,21 @@ class Vocab:
         return trie, kinds, np.array(list(nodes.values()), np.intp)
 
 
+def _numbered(points: Indices) -> tuple[Indices, Indices]:
+    """Code points, each once, ascending; and which of them each one given is."""
+    is_there = np.zeros(_N_POINTS, bool)
+    is_there[points] = True
+    different = np.flatnonzero(is_there)
+    numbers = np.zeros(_N_POINTS, np.int32)
+    numbers[different] = np.arange(len(different))
+    return different, numbers.take(points).astype(np.intp)
+
+
 def pack(tokens: Indices, n_words: int) -> MaskRow:
     """A mask with these tokens: bit i of word j stands for token 32 j + i."""
     bits = np.zeros(32 * n_words, np.uint8)
     bits[tokens] = 1
     return np.packbits(bits, bitorder="little").view(np.int32)
-
-
-def plain(array: npt.NDArray[Any]) -> memoryview[int]:
-    """An array of integers that gives plain ones, which are faster one by one."""
-    view: Any = array
-    return memoryview(view)
 
 
 def _known_parts(data: bytes) -> Parts:

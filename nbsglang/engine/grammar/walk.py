@@ -23,7 +23,6 @@ from nbsglang.engine.grammar.vocab import MANY, Vocab
 
 _KEPT = 32  # stretches
 _SMALL = 16  # nodes: no more are walked one by one
-_NARROW = 256  # nodes: no more are worth a list
 _MOST = 64  # nodes that are found one by one before arrays take over
 _Pairs = list[tuple[int, int]]  # nodes with the states there
 
@@ -39,23 +38,6 @@ class Walk:
         children: Any = vocab.trie.children
         self._points, self._children = memoryview(points), memoryview(children)  # give plain ints
         self._stretches: dict[tuple[int, bytes], Stretch] = {}
-
-    def narrow(self, state: int, base: int = 0) -> _Pairs | None:
-        """All nodes that can follow a state, with the states there, below the node that led to it; None where they may
-        be many."""
-        firsts = [] if base or self._table.few(state) is not None else self._firsts(state)
-        if firsts is None:
-            return None
-        found, wide = self._one_by_one(firsts.copy() or [(base, state)])
-        found = firsts + found
-        while wide:
-            nodes, states = self._level(*_arrays(wide))
-            if len(found) + len(nodes) > _NARROW:
-                return None
-            below = list(zip(nodes.tolist(), states.tolist(), strict=True))
-            more, wide = self._one_by_one(below.copy())
-            found += below + more
-        return found
 
     def reach(self, state: int, base: int = 0) -> Reached:
         """All nodes that can follow a state, below the node that led to it."""
@@ -80,25 +62,6 @@ class Walk:
             light.append((nodes, states))
         found.append(self._below(*_joined(light)))
         return Reached(state, parts, *_joined(found))
-
-    def reach_in(self, state: int, nodes: npt.NDArray[np.bool_]) -> Reached:
-        """Of some nodes, with which those above them are, the ones that can follow a state."""
-        found: list[tuple[Indices, Indices]] = []
-        at, states = _arrays([(0, state)])
-        while len(at):
-            below, counts = spread(self._trie.children, at)
-            wanted = np.flatnonzero(nodes.take(below))
-            below, before = below.take(wanted), np.repeat(states, counts).take(wanted)
-            at, states = self._live(below, self._classes_at(below), before)
-            found.append((at, states))
-        return Reached(state, [], *_joined(found))
-
-    def _firsts(self, state: int) -> _Pairs | None:
-        """The root's children that can follow a state that more than a few characters can; None if they are many."""
-        live = [(cls, there) for cls, there in enumerate(self._table.after(state)) if there >= 0]
-        if sum(len(self._first_of[cls]) for cls, _ in live) > 2 * _SMALL:
-            return None
-        return [(node, there) for cls, there in live for node in self._first_of[cls]]
 
     def _from(self, node: int, state: int) -> tuple[list[Part], Indices, Indices]:
         """The largest stretch under a node, if there is one, and what can follow it, or the node."""
@@ -129,14 +92,6 @@ class Walk:
     def _first_classes(self) -> Indices:
         """The classes of the root's children, which are the nodes from 1 on."""
         return self._classes_at(np.arange(1, self._trie.children[1]))
-
-    @cached_property
-    def _first_of(self) -> list[list[int]]:
-        """The root's children of each class."""
-        found: list[list[int]] = [[] for _ in range(self._table.n_classes)]
-        for node, cls in enumerate(self._first_classes.tolist(), 1):
-            found[cls].append(node)
-        return found
 
     @cached_property
     def _weights(self) -> npt.NDArray[np.intp]:

@@ -125,6 +125,109 @@ CASES: dict[str, Case] = {
         [{}, {"b": 1}, {"a": 1, "b": 1}],
         [{"a": 1}, {"b": -1}, {"a": 1, "b": -1}],
     ),
+    "listed in a tree": Case(
+        {
+            "$ref": "#/$defs/node",
+            "$defs": {
+                "node": {
+                    "anyOf": [{"type": "null"}, {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}],
+                    "enum": [None, {"next": None}, {"next": {"next": None}}, {"next": {"next": 3}}, 3],
+                }
+            },
+        },
+        [None, {"next": None}, {"next": {"next": None}}],
+        [3, {"next": {"next": 3}}, {}],
+    ),
+    "listed, not in another list": Case(
+        {"allOf": [{"enum": ["a", {"b": 1}]}, {"not": {"enum": [{"b": 1.0}, "c"]}}, {"not": {"pattern": "^b"}}]},
+        ["a"],
+        [{"b": 1}, "c"],
+    ),
+    "one of, overlapping": Case(
+        {
+            "type": "object",
+            "oneOf": [
+                {"properties": {"a": INT}},
+                {"properties": {"b": INT}, "required": ["b"]},
+                {"properties": {"c": {"type": "null"}}, "required": ["c"], "additionalProperties": False},
+            ],
+        },
+        [{}, {"a": 1}, {"b": 1, "a": "x"}, {"d": 1}, {"c": 1}],
+        [{"b": 1}, {"a": 1, "b": 1}, {"a": "x"}, {"c": None}, {"a": "x", "b": "x"}],
+    ),
+    "one of whole and other numbers": Case(
+        {"oneOf": [INT, {"type": "number", "minimum": 0}]}, [1.5, 0.25, -3], [1, 0, -0.5, 2.0]
+    ),
+    "one of multiples": Case(
+        {"type": "integer", "oneOf": [{"multipleOf": 3}, {"multipleOf": 5}]}, [3, 5, 9, -10, 33], [0, 15, -30, 7, 1]
+    ),
+    "no multiples": Case(
+        {"type": "number", "not": {"multipleOf": 7}, "maximum": 100}, [1, 50, 0.5, -8, -7.25], [7, 0, -14, 49]
+    ),
+    "dozens": Case(
+        {"type": "integer", "multipleOf": 12, "minimum": 0}, [0, 12, 24, 1200, 999999996], [-12, 1, 13, 25, 100]
+    ),
+    "not found": Case({"type": "string", "not": {"pattern": "^a+$"}}, ["", "b", "ab", "ba", "\n"], ["a", "aaa", "a\n"]),
+    "not all of these, in ways": Case(
+        {
+            "type": "string",
+            "not": {
+                "allOf": [{"not": {"allOf": [{"pattern": a}, {"pattern": b}]}} for a, b in ("ab", "cd", "ac", "bd")]
+            },
+            "maxLength": 3,
+        },
+        ["ab", "xdc", "bd"],
+        ["", "a", "ad", "bc", "abcd"],
+    ),
+    "not this text": Case({"type": "string", "not": {"enum": ["a", "ab"]}}, ["", "abc", "b"], ["a", "ab"]),
+    "listed and found": Case(
+        {"enum": ["a" * 40 + "b", "a" * 40, "é", 1], "pattern": "^(a+)+$"}, ["a" * 40, 1], ["a" * 40 + "b", "é"]
+    ),
+    "with some": Case(
+        {"type": "array", "items": INT, "contains": {"minimum": 5}}, [[5], [1, 7, 2]], [[], [1], [1, "a", 7]]
+    ),
+    "with some of few": Case(
+        {"type": "array", "contains": {"type": "null"}, "prefixItems": [INT], "maxItems": 3, "minItems": 2},
+        [[1, None], [1, "a", None], [1, None, None]],
+        [[None, 1], [1], [1, 2, 3], [1, 2, 3, None]],
+    ),
+    "not all alike": Case({"type": "array", "not": {"items": INT}}, [["a"], [1, "a"], [1, None, 2]], [[], [1], [1, 2]]),
+    "all differ": Case(
+        {"type": "array", "items": {"enum": ["a", 1, 1.0, None]}, "uniqueItems": True, "minItems": 1, "maxItems": 2},
+        [["a"], [1, "a"], [None, 1], ["a", None]],
+        [[], ["a", "a"], [1, 1], ["a", 1, None], ["b"]],
+    ),
+    "not these names": Case(
+        {"type": "object", "additionalProperties": INT, "not": {"propertyNames": {"pattern": "^a"}}},
+        [{"b": 1}, {"ab": 1, "ca": 2}],
+        [{}, {"a": 1}, {"ab": 1, "aa": 1}],
+    ),
+    "not closed": Case(
+        {"type": "object", "properties": {"a": INT}, "not": closed({"a": {}, "b": {}})},
+        [{"c": 1}, {"a": 1, "c": 1}],
+        [{}, {"a": 1}, {"b": 1}, {"a": 1, "b": 1}],
+    ),
+    "not closed in two ways": Case(
+        {"type": "object", "allOf": [{"not": closed({"a": {}, "b": {}})}, {"not": closed({"a": {}, "c": {}})}]},
+        [{"d": 1}, {"b": 1, "c": 2}, {"a": 1, "d": 1}],
+        [{}, {"a": 1}, {"b": 1}, {"c": 1}, {"a": 1, "b": 1}, {"a": 1, "c": 1}],
+    ),
+    "names of vendors": Case({"type": "integer", "$default": {"$source": "argv"}}, [1], ["a"]),
+    "old ids": Case(
+        {
+            "definitions": {
+                "a": {"id": "#/definitions/a", "type": "object", "properties": {"b": {"$ref": "#/definitions/b"}}},
+                "b": {"type": "null"},
+            },
+            "$ref": "#/definitions/a",
+        },
+        [{"b": None}],
+        [{"b": 1}],
+    ),
+    "base64": Case({"type": "string", "format": "byte"}, ["", "YQ==", "YWI=", "YWJj"], ["a", "YQ=", "YQ===", "YWJ"]),
+    "url": Case(
+        {"type": "string", "format": "url"}, ["https://a.de/b?c#d", "http://www.a-b.org:80"], ["a", "mailto:a@b.c"]
+    ),
     "lengths": Case(
         {"type": "string", "minLength": 2, "maxLength": 3}, ["ab", "a\n", "😀é\x01", '"""'], ["", "a", "abcd", "😀"]
     ),

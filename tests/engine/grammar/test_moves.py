@@ -13,6 +13,8 @@ from benchmarks.grammar import CASES
 from nbsglang.engine.grammar.automaton import Automaton
 from nbsglang.engine.grammar.build import build
 from nbsglang.engine.grammar.compiled import compile_regex
+from nbsglang.engine.grammar.ends import ends
+from nbsglang.engine.grammar.follow import follow
 from nbsglang.engine.grammar.limits import Limits
 from nbsglang.engine.grammar.moves import Moves
 from nbsglang.engine.grammar.regex import parse
@@ -93,6 +95,8 @@ def test_characters_that_follow_are_those_of_the_row(name: str) -> None:
         (parse("abcde"), 5),
         (parse("(abc|abd){3}"), None),
         (parse("(ab?c){2,5}x*yz(pq)*"), None),
+        (parse("(?:(a|bc)(d?)){2,7}((a{0,4}b?){0,3}c?){0,3}(xy){3,}"), None),
+        (parse("((a|xyz)*b?){2}(a?b?){3}"), None),
         (schema_rules(json.dumps(SCHEMA))[0], None),
     ],
 )
@@ -102,8 +106,10 @@ def test_positions_that_one_other_follows(node: Node, n_alone: int | None) -> No
     assert alone
     assert n_alone in (None, len(alone))
     for position in range(root.size):
-        is_alone = root.advance(1 << position, 0) == (1 << position + 1, False)
-        assert is_alone or position not in alone
+        after = root.advance(1 << position, 0)
+        assert after == (1 << position + 1, False) or position not in alone
+        assert follow(root, position) == after
+        assert bool(ends(root) >> position & 1) == after[1]
 
 
 @pytest.mark.smollm2
@@ -118,3 +124,14 @@ def test_automata_share_the_shapes_of_their_strings(vocab: Vocab) -> None:
     for point in range(100):
         shape_of(vocab, 0, np.arange(len(vocab.points)) == point)
     assert len(vocab.shapes) == 64
+
+
+@pytest.mark.parametrize("pattern", ["a+b", "(x|yz)*", "a(?=b)[bc]+", "[ab]{2}|c*", r"(?<=a)b|ab\b.?", "a?(b|$)"])
+def test_last_characters_are_those_before_states_that_accept(pattern: str) -> None:
+    automaton = Automaton(parse(pattern))
+    table = Table(automaton)
+    steps = [(cls, after) for state in states_of(table) for cls, after in enumerate(table.after(state)) if after >= 0]
+    assert any(table.accepts(after) for _, after in steps)
+    assert {cls for cls, after in steps if table.accepts(after)} <= automaton.last_classes
+    if pattern == "a+b":
+        assert {table.classes.of(ord("b"))} == automaton.last_classes

@@ -72,6 +72,14 @@ CASES: dict[str, Any] = {
     "names by pattern": {"type": "object", "patternProperties": {"^a": {"type": "integer"}, "b$": {}}},
     "names by schema": {"type": "object", "propertyNames": {"maxLength": 2}, "additionalProperties": {}},
     "formats": {"type": "object", "properties": {"name": {"type": "string", "format": "date"}}},
+    "multiples": {"type": "array", "items": {"type": "integer", "multipleOf": 12, "minimum": -40}},
+    "no multiples": {"type": "array", "items": {"type": "number", "not": {"multipleOf": 3}, "maximum": 200}},
+    "strings but for some": {"type": "array", "items": {"type": "string", "not": {"enum": ["ab", "name"]}}},
+    "strings without a pattern": {"type": "array", "items": {"type": "string", "not": {"pattern": "^(a|nam)*$"}}},
+    "with some": {"type": "array", "items": {"type": ["integer", "null"]}, "contains": {"type": "null"}},
+    "all differ": {"type": "array", "items": {"enum": ["ab", "a", True, None]}, "uniqueItems": True},
+    "not closed": {"type": "object", "properties": {"name": {"const": 1}}, "not": closed({"name": {}, "ne": {}})},
+    "overlapping": {"oneOf": [closed({"name": {}, "ne": {"type": "integer"}}), {"type": "object", "required": ["ne"]}]},
 }  # fmt: skip
 
 

@@ -6,12 +6,12 @@ import contextlib
 import dataclasses
 import datetime
 import enum
+import heapq
 import itertools
 import json
 import random
 import re
 import time
-from collections import deque
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -28,8 +28,9 @@ from typing_extensions import TypedDict
 from benchmarks.schema_files import bounded, read
 from benchmarks.schemas import measure, table
 from nbsglang.engine.grammar import compile_json_schema as lazily_loaded
+from nbsglang.engine.grammar.limits import OutgrownError
 from nbsglang.engine.grammar.schema import compile_json_schema, schema_automaton, schema_rules
-from nbsglang.engine.grammar.schema_places import Document, NotRegularError
+from nbsglang.engine.grammar.schema_places import Document, NotRegularError, UnreadError
 from nbsglang.engine.grammar.schema_reader import Reader
 from nbsglang.engine.grammar.vocab import Vocab
 from nbsglang.errors import ConstraintError
@@ -86,17 +87,24 @@ class Texts:
         return moves
 
     def _ending(self, state: int) -> str:
-        """The shortest rest."""
-        found, todo = {state: ""}, deque([state])
+        """A short rest: what closes a bracket is tried before what opens one."""
+        found, todo = {state: ""}, [(0, 0, state)]
         while todo:
-            at = todo.popleft()
+            if len(found) > 3000:
+                raise OutgrownError("the search goes too deep")
+            cost, _, at = heapq.heappop(todo)
             if self.automaton.accepts(at):
                 return found[at]
             for target, classes in self._moves(at).items():
                 if target not in found:
-                    found[target] = found[at] + self._chars[classes[0]][0]
-                    todo.append(target)
+                    char = min((self._chars[index][0] for index in classes), key=_cost)
+                    found[target] = found[at] + char
+                    heapq.heappush(todo, (cost + _cost(char), len(found), target))
         raise AssertionError("a state from which no text can be finished")
+
+
+def _cost(char: str) -> int:
+    return 0 if char in "]}" else 12 if char in "[{" else 2
 
 
 def _some(points: np.ndarray[Any, Any]) -> list[int]:
@@ -192,7 +200,13 @@ _LEAVES = st.one_of(
     st.builds(
         lambda kind, more: {"type": kind, **more},
         st.sampled_from(["integer", "number"]),
-        _maybe(minimum=_NUMBERS, maximum=_NUMBERS, exclusiveMinimum=_NUMBERS, exclusiveMaximum=_NUMBERS),
+        _maybe(
+            minimum=_NUMBERS,
+            maximum=_NUMBERS,
+            exclusiveMinimum=_NUMBERS,
+            exclusiveMaximum=_NUMBERS,
+            multipleOf=st.sampled_from([2, 3, 7, 12]),
+        ),
     ),
     st.builds(
         lambda more: {"type": "string", **more},
@@ -202,8 +216,10 @@ _LEAVES = st.one_of(
             pattern=st.sampled_from(
                 ["a", "^a", '[b"\\\\]$', "^[^a]*$", "^(a|1)+$", "^a|b$", "\\n", "^$", "(?!a)b", "^.{2}"]
             ),
+            **{"not": st.sampled_from([{"pattern": "^(a+)+$"}, {"pattern": "1$"}, {"minLength": 2}, {"const": "a"}])},
         ),
     ),
+    st.sampled_from([{"$ref": "#/$defs/part"}, {"$ref": "#"}]),
 )
 
 
@@ -222,7 +238,13 @@ def _schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
     arrays = st.builds(
         lambda more, items: {"type": "array", "items": items, **more},
-        _maybe(prefixItems=st.lists(inner, min_size=1, max_size=2), minItems=_COUNT, maxItems=_COUNT),
+        _maybe(
+            prefixItems=st.lists(inner, min_size=1, max_size=2),
+            minItems=_COUNT,
+            maxItems=_COUNT,
+            contains=inner,
+            uniqueItems=st.booleans(),
+        ),
         inner,
     )
     together = st.builds(
@@ -243,10 +265,33 @@ def _schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             ),
         ),
     )
-    return st.one_of(objects, arrays, together, logic)
+    listed = st.builds(
+        lambda values, schema: {"enum": values, **(schema if isinstance(schema, dict) else {})},
+        st.lists(_VALUES, min_size=1, max_size=5),
+        inner,
+    )
+    open_ones = st.builds(
+        lambda members, required: {"type": "object", "properties": members, "required": required},
+        st.dictionaries(_KEYS, inner, min_size=1, max_size=2),
+        st.lists(_KEYS, unique=True, max_size=1),
+    )
+    overlapping = st.builds(
+        lambda keyword, branches, more: {keyword: branches if keyword == "oneOf" else branches[0], **more},
+        st.sampled_from(["oneOf", "not"]),
+        st.lists(st.one_of(objects, open_ones, arrays), min_size=2, max_size=3),
+        st.sampled_from([{}, {"type": "object"}, {"type": ["object", "array"]}]),
+    )
+    return st.one_of(objects, arrays, together, logic, listed, open_ones, overlapping)
 
 
-SCHEMAS = st.recursive(_LEAVES, _schemas, max_leaves=6)
+def _rooted(schema: Any, part: Any) -> Any:
+    """With the part that its references go to."""
+    return {**schema, "$defs": {"part": part}} if isinstance(schema, dict) else schema
+
+
+SCHEMAS = st.builds(
+    _rooted, st.recursive(_LEAVES, _schemas, max_leaves=6), st.recursive(_LEAVES, _schemas, max_leaves=3)
+)
 
 
 def orders(value: Any) -> Iterator[Any]:
@@ -261,24 +306,30 @@ def orders(value: Any) -> Iterator[Any]:
         yield value
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(SCHEMAS, st.lists(_VALUES, max_size=8), st.integers(0, 1000))
 def test_random_schemas_agree_with_a_validator(schema: Any, values: list[Any], seed: int) -> None:
     is_valid = validator(schema).is_valid
     try:
         texts = Texts(schema)
-    except NotRegularError:
+    except (NotRegularError, UnreadError):
         return
-    except ConstraintError:
-        assert not any(map(is_valid, values))
+    except ConstraintError as error:
+        is_said = "'uniqueItems'" in str(error)
+        assert is_said or not any(map(is_valid, values))
         return
     draw = random.Random(seed)
-    for _ in range(10):
-        text = texts.walk(draw, 20)
-        assert is_valid(json.loads(text)), text
-        values = [*values, json.loads(text)]
+    try:
+        for _ in range(10):
+            text = texts.walk(draw, 20)
+            assert is_valid(json.loads(text)), text
+            values = [*values, json.loads(text)]
+    except OutgrownError:  # by the search for an end of what is inside itself
+        texts = Texts(schema)
     for value in values:
-        assert any(texts.takes(dumped(other)) for other in orders(value)) == is_valid(value), value
+        taken = any(texts.takes(dumped(other)) for other in orders(value))
+        may_differ = "$" in json.dumps(schema) and "\\n" in dumped(value)  # Python's "$" may stand before a newline
+        assert taken == is_valid(value) or (may_differ and not taken), value
 
 
 @settings(max_examples=400)
@@ -360,6 +411,9 @@ TYPES: list[tuple[Any, list[Any]]] = [
     (tuple[int, str], [[1, "a"]]),
     (datetime.datetime, ["2024-02-29T10:00:00Z"]),
     (list[datetime.date], [["2024-02-29"]]),
+    (set[Literal["a", "b", 3]], [[], ["b"], [3, "a"]]),
+    (set[bool], [[], [True, False]]),
+    (frozenset[Color], [["red", 2]]),
     (Cat, [{"kind": "cat"}, {"kind": "cat", "lives": 3}]),
     (
         Home,
@@ -390,10 +444,13 @@ def test_types_of_the_language(kind: Any, values: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("schema", "keyword", "pointer"),
     [
-        ({"type": "object", "properties": {"a/b": {"contains": {}}}}, "'contains'", "#/properties/a~1b"),
+        ({"type": "object", "properties": {"a/b": {"minContains": 2}}}, "'minContains'", "#/properties/a~1b"),
         ({"if": {}, "then": {"minimum": "a"}}, "'minimum'", "#/then"),
         ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, "'uniqueItems'", "#"),
-        ({"type": "array", "items": {"contains": {}}}, "'contains'", "#/items"),
+        ({"type": "array", "items": {"maxContains": 2}}, "'maxContains'", "#/items"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$dynamicRef": "#a"}}}, "'$dynamicRef'", "#/$defs/a"),
+        ({"type": "object", "properties": {"a": {"$reff": "#"}}}, "'$reff'", "#/properties/a"),
+        ({"enum": ["a"], "anyOf": [{"const": "a"}, {"maxContains": 2}]}, "'maxContains'", "#/anyOf/1"),
         ({"anyOf": [{"type": "null"}, {"minimun": 3}]}, "'minimun'", "#/anyOf/1"),
         ({"type": "string", "format": "idn-email"}, "'format'", "#"),
         ({"$ref": "https://example.org/a.json"}, "'$ref'", "#"),
@@ -469,13 +526,15 @@ def test_a_dict_that_is_no_json_is_refused() -> None:
 @pytest.mark.parametrize(
     "schema",
     [
-        {"oneOf": [{"type": "integer"}, {"type": "number"}]},
+        {"oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array"}]},
         {"type": "number", "multipleOf": 0.01},
-        {"type": "integer", "multipleOf": 7},
+        {"type": "integer", "multipleOf": 1007},
         {"type": "object", "additionalProperties": {"type": "null"}, "minProperties": 2},
         {"type": "string", "pattern": r"\p{L}"},
-        {"type": "string", "not": {"pattern": "a"}},
-        {"type": "number", "not": {"type": "integer"}},
+        {"type": "string", "not": {"format": "date"}},
+        {"type": "number", "not": {"multipleOf": 0.5}},
+        {"type": "object", "not": {"additionalProperties": {"type": "null"}}},
+        {"type": "object", "not": {"required": [f"name {n}" for n in range(1000)]}},
     ],
 )
 def test_what_is_beyond_an_automaton_says_so(schema: Any) -> None:
@@ -524,13 +583,14 @@ def test_what_may_fit_to_some_reader_is_not_outside(schema: Any, left: list[Any]
         ({"type": "integer", "minimum": _BIG}, _INT32),
     ],
 )
-def test_choices_that_may_overlap_to_some_reader_are_refused(one: Any, other: Any) -> None:
+def test_choices_that_may_overlap_to_some_reader_are_told_apart_for_all(one: Any, other: Any) -> None:
+    """What may fit both to any reader is left out."""
     objects = [{"properties": {"a": choice}, "required": ["a"], "type": "object"} for choice in (one, other)]
-    lists = [{"type": "array", "items": choice, "minItems": 1} for choice in (one, other)]
-    for choices in ([one, other], [other, one], objects, lists):
+    lists = [{"type": "array", "items": choice, "minItems": 1, "maxItems": 1} for choice in (one, other)]
+    value = one.get("const", one.get("minimum"))
+    for choices, taken in (([one, other], value), ([other, one], value), (objects, {"a": value}), (lists, [value])):
         schema = {"oneOf": choices}
-        with pytest.raises(NotRegularError, match="'oneOf'"):
-            schema_automaton(json.dumps(schema))
+        assert not Texts(schema).takes(dumped(taken))
         document = Document(json.dumps(schema))
         assert not Reader(document).is_exclusive(document.root)
 
@@ -591,6 +651,15 @@ HOSTILE: dict[str, Any] = {
     "a large enum": {"enum": [f"value {n}" for n in range(50_000)]},
     "large enums that exclude": {"oneOf": [{"enum": list(range(n, 20_000 + n))} for n in (0, 10_000)]},
     "choices of choices": {"allOf": [{"anyOf": [{"minLength": n}, {"maxLength": n}]} for n in range(40)]},
+    "names that must not be": {"not": {"required": [f"name {n}" for n in range(1000)]}},
+    "fewer of these": {"type": "object", "not": {"required": [f"name {n}" for n in range(200)]}},
+    "back and forth": {"enum": ["a" * 5000 + "b", "aa"], "pattern": "^(a+)+$"},
+    "a pattern of letters": {"type": "string", "pattern": "^" + "ab" * 50_000 + "$"},
+    "a pattern of choices": {"type": "string", "pattern": "^(" + "|".join(f"w{n:05}" for n in range(14_000)) + ")$"},
+    "a pattern of repeats": {"type": "string", "pattern": "(ab)*" * 20_000},
+    "a long value": {"enum": ["ab" * 100_000], "pattern": "(a|b)*a(a|b){12}$"},
+    "choices that overlap": {"oneOf": [closed({f"p{m}": {} for m in range(n)}) for n in range(60)]},
+    "objects that are not these": {"not": {"anyOf": [{"properties": {f"p{n}": INT}} for n in range(60)]}},
     "doubled items": _doubled(40, "prefixItems"),
     "doubled choices": _doubled(40, "anyOf"),
     "doubled parts": _doubled(40, "allOf"),
@@ -611,6 +680,28 @@ def test_schemas_that_ask_too_much_end_soon(name: str, vocab: Vocab) -> None:
     with contextlib.suppress(ConstraintError, NotRegularError):
         compile_json_schema(json.dumps(HOSTILE[name]), vocab).matcher().mask()
     assert time.perf_counter() - begin < 15
+
+
+def test_lists_in_lists_take_room_by_their_depth() -> None:
+    schema: dict[str, Any] = {"type": "integer"}
+    for n in range(50):
+        schema = {"type": "array", "items": schema} if n % 2 else {"items": schema}
+    texts = Texts(schema)
+    assert texts.takes("[" * 50 + "1, 2" + "]" * 50)
+    assert not any(texts.takes("[" * 50 + rest) for rest in ('"a"' + "]" * 50, "1" + "]" * 49, "[1]" + "]" * 50))
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)*$", "^(a*)*b$", "(x+x+)+y"])
+def test_patterns_are_tried_on_values_in_one_pass(pattern: str) -> None:
+    """What goes back and forth over a text would take longer than the world is old."""
+    value = "a" * 200 + "x" * 200
+    begin = time.perf_counter()
+    texts = Texts({"anyOf": [{"enum": [value, 1], "pattern": pattern}, {"enum": [2], "not": {"const": value}}]})
+    assert texts.takes("1")
+    assert not texts.takes(dumped(value))
+    named = {"type": "object", "properties": {value: INT}, "patternProperties": {pattern: {"type": "null"}}}
+    assert Texts({**named, "additionalProperties": False}).takes(dumped({value: 1}))
+    assert time.perf_counter() - begin < 5
 
 
 def test_optional_properties_take_room_by_their_number() -> None:
@@ -657,8 +748,8 @@ def test_a_name_for_errors(vocab: Vocab) -> None:
 def test_the_benchmark_tells_fates_apart(vocab: Vocab, tmp_path: Path) -> None:
     files = {
         "a.json": ({"type": "integer", "maximum": 5}, [(True, 5), (False, 6)]),
-        "b/b.json": ({"type": "integer", "multipleOf": 7}, [(True, 7)]),
-        "c.json": ({"contains": {}}, [(False, 1)]),
+        "b/b.json": ({"type": "integer", "multipleOf": 1009}, [(True, 1009)]),
+        "c.json": ({"minContains": 1}, [(False, 1)]),
         "d.json": ({"type": "integer"}, [(False, 1)]),
         "e.json": ({"type": "integer"}, [(True, 1.5)]),
     }
