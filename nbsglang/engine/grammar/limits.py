@@ -32,7 +32,11 @@ class NoTextError(ConstraintError):
     """Nothing matches the constraint, or a part of it."""
 
 
-class OutgrownError(ConstraintError):
+class TooLargeError(ConstraintError):
+    """Past a budget."""
+
+
+class OutgrownError(TooLargeError):
     """What has been met of an automaton is all that may be kept; made anew it can go on from any one text."""
 
 
@@ -48,10 +52,10 @@ class Meter:
         self._spent = 0
 
     def spend(self, steps: int) -> None:
-        """Raise ConstraintError past the limit."""
+        """Raise TooLargeError past the limit."""
         self._spent += steps
         if self._spent > self._limit:
-            raise ConstraintError(
+            raise TooLargeError(
                 f"the constraint takes more than {self._limit} steps of work at one place: use fewer lookarounds, or "
                 "shorter repeats around them"
             )

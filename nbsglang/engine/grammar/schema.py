@@ -16,7 +16,7 @@ from typing import Any
 
 from nbsglang.engine.grammar.automaton import Automaton as PatternAutomaton
 from nbsglang.engine.grammar.compiled import Grammar
-from nbsglang.engine.grammar.limits import Limits, NoTextError
+from nbsglang.engine.grammar.limits import Limits, NoTextError, TooLargeError
 from nbsglang.engine.grammar.nested import Nested
 from nbsglang.engine.grammar.pattern import shown
 from nbsglang.engine.grammar.productive import is_recursive
@@ -45,7 +45,10 @@ def compile_json_schema(schema: str | dict[str, Any], vocab: Vocab, rows: Shared
     grammar = Grammar(name, _automaton(document, rules), vocab, rows, is_checked=True)
     if not grammar.index.is_proved and is_recursive(rules):  # a search for a match could go deeper without end
         raise NotRegularError("it has the like of itself inside, and the vocabulary lacks some of its characters")
-    grammar.index.check(name)
+    try:
+        grammar.index.check(name)
+    except TooLargeError as error:
+        raise NotRegularError(str(error)) from None
     return grammar
 
 

@@ -19,6 +19,7 @@ _NOTHING = Alt(())
 _COMMA = text(", ")
 _FEW = 8  # values of items that all differ
 _MANY = 16  # places that an item is looked for at
+_MOST_WAYS = 256  # arrays that this may make of one
 
 
 def array_node(shape: Array, maker: Maker) -> Node:
@@ -80,7 +81,7 @@ def _with_some(shape: Array, maker: Maker) -> Node:
     """Arrays of which an item at one place or another is of a kind: one of the first, or one after these."""
     wanted, *others = shape.some
     n_first = max(len(shape.prefix), shape.least, 1) if shape.most is None else shape.most
-    if n_first > _MANY or (others and shape.most is None):
+    if n_first > _MANY or n_first ** len(shape.some) > _MOST_WAYS or (others and shape.most is None):
         raise NotRegularError("an item that there must be, in arrays of many items or with others that must be")
     ways: list[Node] = []
     for n in range(n_first):

@@ -98,9 +98,9 @@ def _arrays(other: Array, refuse: _Refuse) -> Iterator[Shape]:
         yield Array(items=denied(sub))
     if _is_never(other.items):
         yield Array(least=len(other.prefix) + 1)
-    elif other.items and other.prefix:
-        refuse("what items after the first ones must be")
-    elif other.items:
+    elif not _is_free(other.items):
+        if other.prefix:
+            refuse("what items after the first ones must be")
         yield Array(some=(denied(other.items),))
 
 
@@ -128,8 +128,12 @@ def _objects(other: Object, refuse: _Refuse) -> Iterator[Shape]:
     if _is_never(other.additional):
         patterns = [found_in(pattern) for pattern, _ in other.patterns]
         yield Object(reaching=(joined(denied(listed(other.properties)), *map(denied, patterns)),))
-    elif other.additional:
+    elif not _is_free(other.additional):
         refuse("what additional properties must be")
+
+
+def _is_free(sub: Sub) -> bool:
+    return all(place.schema is True or place.schema == {} for place in sub)
 
 
 def _is_never(sub: Sub) -> bool:

@@ -146,11 +146,13 @@ def _multiples(shape: Number) -> Sequence[Rule]:
             return _shared(Alt(tuple(map(text, values))))
     whole = number(Number(True, shape.low, shape.high))
     together = lcm(step, *(each.numerator for each in shape.excluded))
-    if together == 1 or not whole:
+    if not whole or (together == 1 and not shape.excluded):
         return whole
     if together > _MANY:
         raise NotRegularError(f"multiples of {together}")
-    rests = (rest for rest in range(0, together, step) if all(rest % each.numerator for each in shape.excluded))
+    rests = [rest for rest in range(0, together, step) if all(rest % each.numerator for each in shape.excluded)]
+    if not rests:
+        return ()
     (integers,) = whole
     assert isinstance(integers, Shared), "what numbers without steps are"
     return (Divided(integers, together, frozenset(rests)),)

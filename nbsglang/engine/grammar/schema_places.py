@@ -17,6 +17,7 @@ from typing import Any, NoReturn, TypeAlias
 from urllib.parse import unquote
 
 from nbsglang.engine.grammar.pattern import shown
+from nbsglang.engine.grammar.schema_drafts import draft_of
 from nbsglang.engine.grammar.source import MAX_CHARS
 from nbsglang.errors import ConstraintError
 
@@ -138,6 +139,7 @@ class Document:
             raise ConstraintError(f"json_schema {shown(self.text)} is not JSON: {error}") from None
         self.root = Place("#", {"": root}).at("")
         self.root = Place("#", self.root.schema)
+        self.draft = draft_of(root)
         self._id = root.get("$id", root.get("id")) if isinstance(root, dict) else None
         self._n_steps = 0
 

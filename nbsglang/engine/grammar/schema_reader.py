@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from nbsglang.engine.grammar.pattern import shown
 from nbsglang.engine.grammar.schema_apart import Apart
+from nbsglang.engine.grammar.schema_drafts import doubtful, may_be_doubtful
 from nbsglang.engine.grammar.schema_fitting import Fitting
 from nbsglang.engine.grammar.schema_keywords import KEYWORDS_OF, shape_of
 from nbsglang.engine.grammar.schema_listed import Listed
@@ -29,7 +30,7 @@ from nbsglang.engine.grammar.schema_within import without_parts
 from nbsglang.engine.grammar.schema_words import objection
 
 _TYPES = ("null", "boolean", *KEYWORDS_OF, "integer")
-_UNSURE = re.compile(r'"(pattern|format)|\\u')  # in a document's text: keywords that readers take differently
+_DIFFERS = re.compile(r'"(pattern|format)|\\u')  # in a document's text: keywords that readers take differently
 _MANY = 256  # shapes that a schema may be a choice of, fixed values apart
 
 
@@ -49,7 +50,7 @@ class Reader:
         self._listed = Listed(document)
         self._search: Search = opposite._search if opposite else Search(document.spend)
         self.fitting = Fitting(document, self._own, self._search, lambda: self._opposite.fitting, self._is_loose)
-        self._opposite: Reader = opposite or (Reader(document, self) if _UNSURE.search(document.text) else self)
+        self._opposite: Reader = opposite or (Reader(document, self) if _is_unsure(document) else self)
         widely = self._opposite
         self._apart = Apart(widely.alternatives, widely.fitting, self._search.found, document.spend)
 
@@ -115,6 +116,9 @@ class Reader:
             for keyword in place.schema:
                 if objection(keyword):
                     place.fail(objection(keyword), keyword)
+            passed_over = doubtful(place.schema, self._document.draft) if self._is_loose else None
+            if passed_over is not None:
+                place.beyond("the draft of the schema passes over it, or over what is beside it", passed_over)
             known = self._own_of[place] = tuple(_own(place, self._is_loose))
         return known
 
@@ -218,6 +222,11 @@ class Reader:
         if sum(not isinstance(shape, Fixed) for shape in shapes) > _MANY:
             place.beyond(f"it is a choice of more than {_MANY} parts", "anyOf")
         return tuple(shapes)
+
+
+def _is_unsure(document: Document) -> bool:
+    """Whether what must not fit may have to be read otherwise than what must."""
+    return bool(_DIFFERS.search(document.text)) or may_be_doubtful(document.text, document.draft)
 
 
 def _own(place: Place, loose: bool) -> Iterable[Shape]:

@@ -16,7 +16,10 @@ def without_parts(shapes: list[Shape], spend: Callable[[int], None]) -> list[Sha
     if len(texts) < 2:
         return shapes
     spend(len(texts) ** 2 // 8)
-    kept = [one for one in texts if not any(one is not other and _is_within(one, other) for other in texts)]
+    kept: list[String] = []
+    for one in texts:  # of two that are of each other the first stays
+        if not any(_is_within(one, other) for other in kept):
+            kept = [*(other for other in kept if not _is_within(other, one)), one]
     return [*(shape for shape in shapes if not isinstance(shape, String)), *kept]
 
 

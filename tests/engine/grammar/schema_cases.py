@@ -35,6 +35,8 @@ _SHAPES = [
     closed({"kind": {"const": "circle"}, "radius": NUM}, "kind", "radius"),
     closed({"kind": {"const": "box"}, "sides": {"type": "array", "items": NUM, "maxItems": 3}}, "kind"),
 ]
+_DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+_TWO = [{"pattern": "a"}, {"pattern": "b"}]
 _BIG = 9_999_999_999_999_999_999
 
 CASES: dict[str, Case] = {
@@ -470,6 +472,37 @@ CASES: dict[str, Case] = {
         },
         [1, 5],
         [0, 6],
+    ),
+    "old bounds that must not hold": Case(
+        {"$schema": _DRAFT_4, "type": "integer", "not": {"minimum": 0, "exclusiveMinimum": True}}, [0, -1], [1, 6]
+    ),
+    "the same patterns in another order": Case(
+        {"type": "string", "anyOf": [{"allOf": _TWO}, {"allOf": _TWO[::-1]}]}, ["ab", "bxa"], ["a", "b", ""]
+    ),
+    "not these patterns, in any order": Case(
+        {"type": "string", "not": {"anyOf": [{"allOf": _TWO}, {"allOf": _TWO[::-1]}]}}, ["a", "b", ""], ["ab", "bxa"]
+    ),
+    "not these or those": Case(
+        {"anyOf": [{"not": {"enum": ["x", "y"]}}, {"not": {"enum": ["y", "x"]}}]}, ["z", 1], ["x"]
+    ),
+    "no multiples of one": Case({"type": "number", "not": {"multipleOf": 1}}, [5.5, -0.25], [5, 0, -7]),
+    "not what is whole": Case({"not": {"type": "integer", "multipleOf": 1.0}}, [5.5, "a"], [0, 7]),
+    "not an open object": Case(
+        {"not": {"type": "object", "required": ["a"], "additionalProperties": {}}},
+        [{"b": 1}, 1],
+        [{"a": 1}, {"a": 1, "b": 2}],
+    ),
+    "not an open list": Case(
+        {"type": "array", "not": {"prefixItems": [{"const": 1}], "items": True}}, [[2], [2, 1]], [[], [1], [1, 2]]
+    ),
+    "described beside a reference": Case(
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "definitions": {"a": {"type": "string"}},
+            "not": {"$ref": "#/definitions/a", "description": "a text"},
+        },
+        [1, None],
+        ["abc"],
     ),
 }
 

@@ -542,6 +542,43 @@ def test_what_is_beyond_an_automaton_says_so(schema: Any) -> None:
         schema_automaton(json.dumps(schema))
 
 
+@pytest.mark.parametrize(
+    ("draft", "excluded"),
+    [
+        ("draft-04", {"type": "array", "contains": {"const": 1}}),
+        ("draft-04", {"const": 1}),
+        ("draft-04", {"type": "integer", "exclusiveMinimum": 3}),
+        ("draft-04", {"if": {"type": "string"}, "then": {"minLength": 2}}),
+        ("draft-06", {"type": "integer", "minimum": 1, "exclusiveMinimum": True}),
+        ("draft-07", {"$ref": "#/definitions/text", "maxLength": 2}),
+        ("draft-07", {"dependentRequired": {"a": ["b"]}}),
+        ("draft-07", {"prefixItems": [{"type": "null"}]}),
+        ("draft/2019-09", {"prefixItems": [{"type": "null"}]}),
+        ("draft/2019-09", {"dependencies": {"a": ["b"]}}),
+        ("draft/2020-12", {"items": [{"type": "null"}]}),
+    ],
+)
+def test_what_a_draft_passes_over_excludes_nothing(draft: str, excluded: dict[str, Any]) -> None:
+    named = {"$schema": f"http://json-schema.org/{draft}/schema#", "definitions": {"text": {"type": "string"}}}
+    for schema in ({"not": excluded}, {"oneOf": [excluded, {"maxItems": 1}]}, {"not": {"not": {"not": excluded}}}):
+        with pytest.raises(NotRegularError, match="the draft of the schema"):
+            schema_automaton({**named, **schema})
+    schema_automaton({**named, "allOf": [excluded]})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "maxLength": 255, "not": {"pattern": r"\s(a|b){9}"}},
+        {"oneOf": [{"type": "string", "pattern": "foo", "maxLength": 100}, {"type": "string", "pattern": "bar"}]},
+        {"type": "string", "allOf": [{"pattern": f"(a|b)*a(a|b){{{n}}}"} for n in range(30)]},
+    ],
+)
+def test_what_is_too_large_is_left_to_others(schema: Any, vocab: Vocab) -> None:
+    with contextlib.suppress(NotRegularError):
+        compile_json_schema(schema, vocab)
+
+
 # ------------------------------------------------------------- what readers of schemas do not agree on
 
 _WORD: dict[str, Any] = {"type": "string", "pattern": r"^\w$"}
@@ -669,6 +706,11 @@ HOSTILE: dict[str, Any] = {
     "large bounds": {"type": "number", "minimum": -1e308, "maximum": 1e308},
     "a slow pattern": {"type": "string", "pattern": "^((a{0,40}b?){0,40}c?){0,10}$", "maxLength": 10_000},
     "patterns": {"allOf": [{"type": "string", "pattern": f"(a|b)*a(a|b){{{n}}}"} for n in range(30)]},
+    "items that there must be": {"maxItems": 16, "type": "array",
+                                 "allOf": [{"contains": {"const": n}} for n in range(9)]},
+    "no rest at all": {"anyOf": [{"type": "null"}, {"type": "integer", "allOf": [
+        {"multipleOf": 8}, {"multipleOf": 125}, {"not": {"multipleOf": 1000}}],
+        "minimum": -(10**18) - 1, "maximum": 10**18 + 1}]},
     "names in names": {"type": "object", "properties": {"x" * n: {"type": "null"} for n in range(1, 300)},
                        "additionalProperties": {"type": "null"}},
 }  # fmt: skip
