@@ -3,7 +3,7 @@
     python -m benchmarks.schemas FOLDER                  all files of the folder and those inside it
     python -m benchmarks.schemas FOLDER --most 500       the first 500, by name
     python -m benchmarks.schemas FOLDER --bounded        values inside each other three deep at most
-    python -m benchmarks.schemas FOLDER --out out.json   the figures and what became of each file, as JSON
+    python -m benchmarks.schemas FOLDER --out out.json   the figures as JSON, with --files what became of each file
 
 A file is an object with a schema and values that fit it or do not, as those of MaskBench are (its repository is
 guidance-ai/jsonschemabench, the folder maskbench/data):
@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchmarks.grammar import Llguidance
+from benchmarks.report import environment
 from benchmarks.schema_files import bounded, read
 from nbsglang.calls import Constraint
 from nbsglang.engine.fetch import smollm2
@@ -208,6 +209,7 @@ def main() -> None:
     options.add_argument("--bounded", action="store_true", help="values are three deep at most")
     options.add_argument("--tokenizer", default=None, help="folder or name; the default model's if not given")
     options.add_argument("--out", type=Path, default=None, help="a file for the figures as JSON")
+    options.add_argument("--files", action="store_true", help="in it also what became of each file")
     given = options.parse_args()
     from transformers import AutoTokenizer
 
@@ -224,8 +226,9 @@ def main() -> None:
     print(f"{len(examples)} schemas, {vocab.n_vocab} tokens")
     print(table(found))
     if given.out is not None:
-        figures = {name: {**each.row(), "files": each.fates} for name, each in found.items()}
-        given.out.write_text(json.dumps(figures, indent=2) + "\n")
+        about = environment("llguidance") | {"command": "python -m benchmarks.schemas FOLDER --out FILE"}
+        rows = {name: each.row() | ({"files": each.fates} if given.files else {}) for name, each in found.items()}
+        given.out.write_text(json.dumps(about | {"schemas": len(examples)} | rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
