@@ -72,14 +72,14 @@ def test_lines_of_other_verbs_are_filled_in(notebook: Notebook) -> None:
         (r"fsm (?!)", "matches no text"),
         ("fsm mock", "is not a type"),
         ("fsm nothing", "no value to choose from"),
-        ("fsm Sevens", "this JSON schema has no automaton"),
+        ("fsm Halves", "this JSON schema has no automaton"),
         ("fsm (((a{0,900}){0,900}){0,900})", "positions"),
     ],
 )
 def test_what_cannot_be_shown_is_said(notebook: Notebook, line: str, part: str) -> None:
     pydantic = pytest.importorskip("pydantic")
-    sevens = pydantic.create_model("Sevens", n=(Annotated[int, pydantic.Field(multiple_of=7)], ...))
-    notebook.names.update(Sevens=sevens, nothing=[])
+    halves = pydantic.create_model("Halves", n=(Annotated[float, pydantic.Field(multiple_of=0.5)], ...))
+    notebook.names.update(Halves=halves, nothing=[])
     assert part in notebook.usage_error(f"%sgl {line}")
 
 
