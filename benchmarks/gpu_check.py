@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import platform
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-import nbsglang
+from benchmarks.gpu import report
 from nbsglang.engine.engine import Engine
 from nbsglang.engine.load import load
 
@@ -150,19 +149,6 @@ def check_open_close(n: int = 10) -> dict[str, Any]:
     }
 
 
-def _versions() -> dict[str, str]:
-    import transformers
-
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "numpy": np.__version__,
-        "nbsglang": nbsglang.__version__,
-        "device": torch.cuda.get_device_name(),
-    }
-
-
 def main() -> None:
     """Run the checks, print a table, write JSON with --out."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -173,10 +159,7 @@ def main() -> None:
     torch.backends.cudnn.allow_tf32 = False
     reference = load("smollm2", dtype=torch.float32, device="cuda")
     results: dict[str, Any] = {
-        "engine": "nbsglang",
-        "versions": _versions(),
-        "commit": args.commit,
-        "command": "python -m benchmarks.gpu_check",
+        **report.environment("nbsglang, smollm2", "cuda", args.commit, "benchmarks.gpu_check"),
         "greedy_float32": check_greedy(reference.module, reference.tokenizer, torch.float32),
         "greedy_bfloat16": check_greedy(reference.module, reference.tokenizer, torch.bfloat16),
         "cuda_graph": check_graph(),

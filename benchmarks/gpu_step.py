@@ -1,6 +1,6 @@
 """Time of a decode step and of a prefill on a GPU, for a model of the shape of Llama-3.1-8B with random weights.
 
-    python -m benchmarks.gpu_step [--out FILE] [--layers 32]
+    python -m benchmarks.gpu_step [--out FILE] [--layers 32] [--commit ID]
 
 Not here: whole workloads (`benchmarks/gpu`).
 """
@@ -13,11 +13,11 @@ import statistics
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
+from benchmarks.gpu import report
 from benchmarks.gpu.alphabet import tokenizer
 from benchmarks.gpu.shapes import SHAPES, random_model
 from nbsglang.calls import SamplingParams
@@ -174,6 +174,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--layers", type=int, default=32)
     parser.add_argument("--plain", action="store_true", help="without fused layers and graphs")
+    parser.add_argument("--commit", default="", help="the commit that is measured, for the record")
     given = parser.parse_args()
     began = time.perf_counter()
     module = random_model(replace(SHAPES["llama8b"], layers=given.layers), "cuda")
@@ -183,7 +184,8 @@ def main() -> None:
     pool = KVPool(model.shapes, 256 * 1200, model.dtype, model.device)
     torch.cuda.synchronize()
     ready = time.perf_counter()
-    result: dict[str, Any] = {"made_s": round(made - began, 2), "engine_s": round(ready - made, 2)}
+    result = report.environment("nbsglang, llama8b with random weights", "cuda", given.commit, "benchmarks.gpu_step")
+    result |= {"made_s": round(made - began, 2), "engine_s": round(ready - made, 2)}
     result["fused"] = model.is_fused
     result["decode"] = {n: decode(model, pool, n, 1024) for n in GOALS}
     result["loop"] = {n: loop(model, n, 1024) for n in GOALS}
