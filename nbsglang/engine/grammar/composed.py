@@ -9,6 +9,8 @@ Not here: the states (`nested.py`), single parts (`ways.py`, `leaves.py`), masks
 
 from __future__ import annotations
 
+import time
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -21,6 +23,8 @@ from nbsglang.engine.grammar.tails import Tails
 from nbsglang.engine.grammar.vocab import Vocab
 from nbsglang.engine.grammar.ways import KEPT, Ways, keep
 
+_DEPTH = 3  # characters, the opening quote of a string included, that are looked at in advance
+_MOST = 24  # states of a part that are
 Item: TypeAlias = tuple[int, int, int]  # a part by its number, a position or state, a number of frames
 
 
@@ -49,42 +53,64 @@ class Composed:
         """Whether masks can be put together so."""
         return all(asked.is_leaf or asked.spots is not None for asked in nested.rules)
 
-    def text(self, state: int) -> str:
-        """The text that must follow a state that is a single position, as far as `Spots.text` tells; "" for others."""
+    def prepare(self, seconds: float) -> None:
+        """Look at the parts that have no places for others, from their beginnings on, for as long as that.
+
+        These take most of the time of masks. Whoever compiles has it, and who makes tokens has not.
+        """
+        end = time.perf_counter() + seconds
+        space = self._vocab.paths.child(0, ord(" "))  # which stands before most values
+        for spots in self._spots:
+            if spots is not None:
+                spots.prepare()
+        todo = deque((0, rule, asked.start) for rule, asked in enumerate(self._rules) if asked.is_leaf)
+        seen = {(rule, state) for _, rule, state in todo}
+        n_seen = Counter[int]()
+        while todo and time.perf_counter() < end:
+            depth, rule, state = todo.popleft()
+            asked = self._rules[rule]
+            for at in asked.places(state):
+                for node in (0, space) if depth == 0 and space > 0 else (0,):
+                    self._leaf(rule).part(node, at)
+            for target, _ in asked.steps(state).moves if depth < _DEPTH else ():
+                if n_seen[rule] < _MOST and (rule, target) not in seen and asked.steps(target).moves:
+                    seen.add((rule, target))
+                    n_seen[rule] += 1
+                    todo.append((depth + 1, rule, target))
+
+    def items(self, state: int) -> Sequence[Item]:
+        """What the mask of a state is made of; not for long: what they go back to may be forgotten at the next call."""
         if len(self._called) > KEPT:
             self._forget()
         frames = self._nested.frames(state)
         if len(frames) == 1:
-            for rule, at, _ in frames:
-                spots = self._spots[rule]
-                positions = () if spots is None else spots.of(at)
-                if spots is not None and len(positions) == 1:
-                    return spots.text(positions[0])
-        return ""
+            (frame,) = frames
+            return self._of(frame)
+        return [item for frame in frames for item in self._of(frame)]
 
-    def sole(self, state: int) -> tuple[Left, Sequence[int]] | None:
-        """What follows a state that is one of a part without places for others: in the part, and beyond it.
+    def text(self, item: Item) -> str:
+        """The text that must follow an item, as far as `Spots.text` tells."""
+        rule, at, _ = item
+        spots = self._spots[rule]
+        return "" if spots is None else spots.text(at)
 
-        None for other states. Both are the same objects as long as nothing has been forgotten.
+    def sole(self, item: Item) -> tuple[Left, Sequence[int]] | None:
+        """What follows an item of a part without places for others: in the part, and beyond it.
+
+        None for other items. Both are the same objects as long as nothing has been forgotten.
         """
-        frames = self._nested.frames(state)
-        if len(frames) != 1:
+        rule, at, back = item
+        if self._ways[rule] is not None or back == 0:
             return None
-        (frame,) = frames
-        if self._ways[frame.rule] is not None or frame.back == 0:
-            return None
-        items = self._of(frame)
-        if len(items) != 1:
-            return None
-        left = self._leaf(frame.rule).part(0, items[0][1])
+        left = self._leaf(rule).part(0, at)
         beyond = left.part.beyond
-        return left, () if beyond is None else self._after(beyond, frame.back)
+        return left, () if beyond is None else self._after(beyond, back)
 
-    def found(self, state: int) -> tuple[list[MaskRow], list[int]]:
-        """The mask of a state, without EOS: rows and tokens, some of which may come twice."""
+    def found(self, items: Sequence[Item]) -> tuple[list[MaskRow], list[int]]:
+        """The mask of some items, without EOS: rows and tokens, some of which may come twice."""
         rows: list[MaskRow] = []
         tokens: list[int] = []
-        todo = [(0, item) for frame in self._nested.frames(state) for item in self._of(frame)]
+        todo = [(0, item) for item in items]
         seen = set(todo)
         while todo:
             node, item = todo.pop()
@@ -166,14 +192,29 @@ class Composed:
         """The tokens of a small trie that can follow the end of a part, ascending; equal ones are one object."""
         found = self._beyond.get((beyond, back))
         if found is None:
-            tokens = tuple(sorted(set(self._through(beyond, back))))
+            behind = self._behind(back)
+            along = self._along(beyond, behind[0]) if len(behind) == 1 else None
+            tokens = tuple(sorted(set(self._through(beyond, behind) if along is None else along)))
             found = keep(self._beyond, (beyond, back), self._equal.setdefault(tokens, tokens))
         return found
 
-    def _through(self, beyond: Merged, back: int) -> list[int]:
-        """The tokens of a small trie that can follow the end of a part."""
+    def _along(self, at: Merged, item: Item) -> list[int] | None:
+        """The tokens of a small trie that can begin with an item, where they end in the text that must follow it."""
         tokens: list[int] = []
-        todo = [(beyond, item) for item in self._behind(back)]
+        for char in self.text(item):
+            if char >= "\x80":
+                return None
+            below = at.children.get(ord(char))
+            if below is None:
+                return tokens
+            tokens += below.tokens
+            at = below
+        return tokens if at.is_empty else None
+
+    def _through(self, beyond: Merged, items: Sequence[Item]) -> list[int]:
+        """The tokens of a small trie that can begin with some items."""
+        tokens: list[int] = []
+        todo = [(beyond, item) for item in items]
         seen = set(todo)
         while todo:
             at, (rule, place, back) = todo.pop()

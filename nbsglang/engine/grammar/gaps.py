@@ -29,10 +29,7 @@ class Before(NamedTuple):
 
 
 class Gaps:
-    """The gates of a pattern, and the flags that matter to them: `after_flags` are those of each class after a gap.
-
-    `kinds` are the different ones.
-    """
+    """The gates of a pattern; `kinds` are the classes after a gap by those of their flags that matter to the gates."""
 
     def __init__(self, gates: Sequence[GateSpec], programs: Sequence[Program | None], alphabet: Alphabet) -> None:
         self._gates = gates
@@ -49,8 +46,9 @@ class Gaps:
                 flags[class_id] |= flag
         before, after = self._mattering()
         self._before_flags = [flag & before for flag in flags]
-        self.after_flags = [flag & after for flag in flags]
-        self.kinds = list(dict.fromkeys(self.after_flags))
+        self.kinds: dict[int, set[int]] = {}
+        for class_id, flag in enumerate(flags):
+            self.kinds.setdefault(flag & after, set()).add(class_id)
         self.start = Before(EDGE & before, (1,) * len(self._behind))
         self._known: dict[tuple[Before, int], int] = {}
 

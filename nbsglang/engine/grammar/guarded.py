@@ -54,13 +54,10 @@ class Guarded:
         """See `Machine.moves`."""
         assert isinstance(key, _Key)
         found: dict[Hashable, list[int]] = {}
-        for after in self._gaps.kinds:
+        for after, classes in self._gaps.kinds.items():
             gates = self._gaps.open(key.before, after)
-            for class_id in self._walk.classes(key.threads, gates):
-                if self._gaps.after_flags[class_id] != after:
-                    continue
-                threads = self._walk.move(key.threads, gates, class_id)
-                if threads.groups:
+            for threads, together in self._walk.moves(key.threads, gates, classes):
+                for class_id in together:
                     before = self._gaps.after(key.before, gates, class_id)
                     found.setdefault(_Key(before, threads), []).append(class_id)
         return found.items()

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from nbsglang.engine.grammar.composed import Composed
 from nbsglang.engine.grammar.leaves import Left
+from nbsglang.engine.grammar.limits import TooLargeError
 from nbsglang.engine.grammar.live import Liveness
 from nbsglang.engine.grammar.matcher import MaskRow
 from nbsglang.engine.grammar.moves import Moves, State
@@ -26,6 +28,8 @@ from nbsglang.engine.grammar.trie import Indices
 from nbsglang.engine.grammar.vocab import Vocab, pack
 from nbsglang.engine.grammar.ways import keep
 from nbsglang.errors import ConstraintError
+
+_PREPARING = 0.03  # seconds
 
 
 class Index:
@@ -71,6 +75,9 @@ class Index:
             if not self._live.is_live(self.start):
                 raise ConstraintError(f"{name} cannot be used: {self._live.lacking()}")
             self.row(self.start)
+            if self._composed is not None and self._live.is_proved:
+                with suppress(TooLargeError):  # where a text comes there it is said, or another automaton goes on
+                    self._composed.prepare(_PREPARING)
 
     def row(self, state: State) -> int:
         """The row of a state's mask. Raises ConstraintError if it would be empty, or past a budget."""
@@ -124,16 +131,25 @@ class Index:
         if state[1] or not self._live.is_proved:
             return self.rows.add(self._mask(state))
         if self._composed is not None:
-            text = self._composed.text(state[0])
-            row = self._forced_row(text) if text else None
-            if row is not None:
-                return row
-            sole = self._composed.sole(state[0]) if not text else None
-            if sole is not None:
-                return self._sole_row(state, *sole)
+            return self._composed_row(self._composed, state)
         rows, tokens = self._found(state)
         if self.accepts(state):
             tokens = [*tokens, *self.vocab.eos_ids]
+        return self._added(rows, tokens, state)
+
+    def _composed_row(self, composed: Composed, state: State) -> int:
+        """The row of a state whose mask is put together of those of its parts."""
+        items = composed.items(state[0])
+        if len(items) == 1:
+            if text := composed.text(items[0]):
+                row = self._forced_row(text)
+                if row is not None:
+                    return row
+            elif (sole := composed.sole(items[0])) is not None:
+                return self._sole_row(state, *sole)
+        rows, tokens = composed.found(items)
+        if self.accepts(state):
+            tokens += self.vocab.eos_ids
         return self._added(rows, tokens, state)
 
     def _added(self, rows: list[MaskRow], tokens: Sequence[int], state: State) -> int:
@@ -155,7 +171,7 @@ class Index:
     def _found(self, state: State) -> tuple[list[MaskRow], list[int]]:
         """What can follow where no character has begun and all is live, as rows and tokens."""
         if self._composed is not None:
-            return self._composed.found(state[0])
+            return self._composed.found(self._composed.items(state[0]))
         narrow = self._moves.narrow(state)
         return ([], narrow[0]) if narrow is not None else ([self._wide(state)], [])
 

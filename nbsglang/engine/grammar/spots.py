@@ -34,7 +34,6 @@ class Spots:
         assert automaton.program is not None, "an automaton without gates"
         self._automaton, self._program = automaton, automaton.program
         self._nexts: dict[int, Next] = {}
-        self._of: dict[int, Sequence[int]] = {}
 
     @cached_property
     def _chars(self) -> str:
@@ -49,6 +48,10 @@ class Spots:
         not_alone = ones(root.alone ^ ((1 << root.size) - 1))
         return sorted({*not_alone, *(part.start() - 1 for part in _PART.finditer(self._chars, 1))})
 
+    def prepare(self) -> None:
+        """Have what all texts are read from."""
+        self._stops  # noqa: B018
+
     def text(self, position: int) -> str:
         """The text that must follow a position, as far as that is one position after the other, or a part of it.
 
@@ -59,10 +62,7 @@ class Spots:
 
     def of(self, state: int) -> Sequence[int]:
         """The positions of a state."""
-        found = self._of.get(state)
-        if found is None:
-            found = self._of[state] = self._automaton.positions(state)
-        return found
+        return self._automaton.positions(state)
 
     def next(self, position: int) -> Next:
         """What follows a position."""

@@ -10,7 +10,7 @@ Not here: which gates are open (`gaps.py`), states (`guarded.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from nbsglang.engine.grammar.limits import Meter
@@ -58,6 +58,7 @@ class Walk:
         self._meter = meter
         self._aheads = sum(1 << index for index in negative)
         self._ways: dict[tuple[int, int, int], _Ways] = {}
+        self._reached: dict[tuple[int, int, int], int] = {}
         self._moved: dict[tuple[Threads, int, int], Threads] = {}
 
     def at_end(self, threads: Threads, gates: int) -> bool:
@@ -66,14 +67,34 @@ class Walk:
             gates |= (self._ends(begun(index), gates) != negative) << index
         return self._ends(threads, gates)
 
-    def classes(self, threads: Threads, gates: int) -> Iterable[int]:
-        """The classes of code points that can come next, if the duties allow it."""
-        program = self._programs[threads.program]
-        follow = 0
-        for _, bits in threads.groups:
-            for _, reached in self._from(threads.program, bits, gates):
-                follow |= reached
-        return program.by_class(follow)
+    def moves(self, threads: Threads, gates: int, classes: Container[int]) -> Iterable[tuple[Threads, Sequence[int]]]:
+        """Where the threads may be after the next character, with those of some classes that lead there.
+
+        Several may be the same. What `move` says of a class depends on the positions alone that it goes to, of those
+        that the threads and their duties, old and new, can reach in their programs.
+        """
+        reached = dict.fromkeys([threads.program, *self._negative], 0)
+        for index in self._negative:
+            reached[index] = self._every(index, 1, gates)
+        self._add_reached(threads, gates, reached)
+        tables = [self._programs[program].by_class(bits) for program, bits in reached.items()]
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for class_id in tables[0]:
+            if class_id in classes:
+                alike.setdefault(tuple([table.get(class_id, 0) for table in tables]), []).append(class_id)
+        self._meter.spend(len(tables) + len(alike))
+        for (own, *_), group in alike.items():
+            if not self._negative:
+                yield Threads(threads.program, frozenset([(frozenset(), own)])), group
+            elif (after := self.move(threads, gates, group[0])).groups:
+                yield after, group
+
+    def _add_reached(self, threads: Threads, gates: int, reached: dict[int, int]) -> None:
+        """Add the positions, by programs, at which threads and their duties may be after the next character."""
+        for duties, bits in threads.groups:
+            reached[threads.program] |= self._every(threads.program, bits, gates)
+            for duty in duties:
+                self._add_reached(duty.threads, gates, reached)
 
     def move(self, threads: Threads, gates: int, class_id: int) -> Threads:
         """Where the threads are after the next character, of this class; these gates are open but for lookaheads."""
@@ -142,10 +163,22 @@ class Walk:
                 self._ways.clear()
             root = self._programs[program].root
             aheads = root.gates & self._aheads
-            none, every = root.advance(bits, gates)[0], root.advance(bits, gates | aheads)[0]
+            none, every = root.advance(bits, gates)[0], self._every(program, bits, gates)
             self._meter.spend(2 + bits.bit_count() // 8 + root.size // 1024)
             ways = self._ways[key] = list(self._split(program, bits, gates, aheads, none, every))
         return ways
+
+    def _every(self, program: int, bits: int, gates: int) -> int:
+        """The positions that can be next where all lookaheads are passed: no way leads to others."""
+        key = (program, bits, gates)
+        every = self._reached.get(key)
+        if every is None:
+            if len(self._reached) >= _KNOWN:
+                self._reached.clear()
+            root = self._programs[program].root
+            every = self._reached[key] = root.advance(bits, gates | root.gates & self._aheads)[0]
+            self._meter.spend(1 + bits.bit_count() // 8 + root.size // 1024)
+        return every
 
     def _split(
         self, program: int, bits: int, gates: int, aheads: int, none: int, every: int
