@@ -161,7 +161,7 @@ class Automaton:
         if row is None:
             row = np.full(self.n_classes, DEAD, dtype=np.int32)
             for target, classes in self._found(state):
-                row[classes] = target
+                row[list(classes)] = target
             self._spend(row.nbytes)
             self._rows[state] = row
         return row
@@ -171,7 +171,8 @@ class Automaton:
         if found is None:
             self._meter.spend(20 + self._machine.weight(self._keys[state]) // 100)
             moves = self._machine.moves(self._keys[state])
-            found = self._moves[state] = tuple([(self._state(key), classes) for key, classes in moves])
+            # tuples, for these the garbage collector need not go through
+            found = self._moves[state] = tuple([(self._state(key), tuple(classes)) for key, classes in moves])
             self._spend(sum(100 + 8 * len(classes) for _, classes in found))
         return found
 

@@ -46,6 +46,8 @@ class Gaps:
                 flags[class_id] |= flag
         before, after = self._mattering()
         self._before_flags = [flag & before for flag in flags]
+        of_flags = {flag: Before(flag, ()) for flag in self._before_flags}
+        self._plain = [of_flags[flag] for flag in self._before_flags]  # without lookbehinds
         self.kinds: dict[int, set[int]] = {}
         for class_id, flag in enumerate(flags):
             self.kinds.setdefault(flag & after, set()).add(class_id)
@@ -69,6 +71,8 @@ class Gaps:
 
     def after(self, before: Before, gates: int, class_id: int) -> Before:
         """What stands before the next gap, when a character of the class comes after one with these open gates."""
+        if not self._behind:
+            return self._plain[class_id]
         behind = (
             program.root.advance(bits, gates)[0] & program.of_class(class_id) | 1
             for program, bits in zip(self._behind, before.behind, strict=True)

@@ -29,7 +29,7 @@ from nbsglang.engine.grammar.vocab import Vocab, pack
 from nbsglang.engine.grammar.ways import keep
 from nbsglang.errors import ConstraintError
 
-_PREPARING = 0.03  # seconds
+_PREPARING = 0.1  # seconds
 
 
 class Index:
@@ -91,7 +91,8 @@ class Index:
 
     def mask(self, state: State) -> MaskRow:
         """The mask of a state. Raises as `row` does."""
-        return self.rows.view(self.row(state))
+        row = self._row_of.get(state)
+        return self.rows.view(self.row(state) if row is None else row)
 
     def accepts(self, state: State) -> bool:
         """The text is a full match."""

@@ -25,7 +25,7 @@ class Program:
         self.set_ids = self._set_array = np.array(sketch.sets, dtype=np.int32)  # of each position
         self._order = np.argsort(self._set_array, kind="stable")  # positions, those of a set together
         self._ends = np.searchsorted(self._set_array[self._order], np.arange(len(alphabet.classes_of) + 1)).tolist()
-        self._classes = [classes.tolist() for classes in alphabet.classes_of]
+        self._classes = [tuple(classes.tolist()) for classes in alphabet.classes_of]
         self._of_set: dict[int, int] = {}
         self._of_class: dict[int, int] = {}
         self._sets_of_class: dict[int, list[int]] = {}

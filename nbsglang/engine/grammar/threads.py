@@ -11,12 +11,13 @@ Not here: which gates are open (`gaps.py`), states (`guarded.py`).
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from nbsglang.engine.grammar.limits import Meter
 from nbsglang.engine.grammar.program import Program
 
 _KNOWN = 4096  # results that are kept
+_MOVED = 512  # of duties, which have many parts
 MAIN = -1  # the program of the pattern itself; the others have the numbers of their gates
 
 
@@ -28,6 +29,7 @@ class Duty(NamedTuple):
 
 
 Duties: TypeAlias = frozenset[Duty]
+_Same = TypeVar("_Same", "Threads", "Duty", "Duties")
 _Ways: TypeAlias = list[tuple[int, int]]  # the lookaheads that are passed on a way, as bits, and where it leads
 
 
@@ -60,6 +62,7 @@ class Walk:
         self._ways: dict[tuple[int, int, int], _Ways] = {}
         self._reached: dict[tuple[int, int, int], int] = {}
         self._moved: dict[tuple[Threads, int, int], Threads] = {}
+        self._same: dict[Any, Any] = {}
 
     def at_end(self, threads: Threads, gates: int) -> bool:
         """Whether one of the threads can end with the text, where these gates are open but for lookaheads."""
@@ -108,14 +111,21 @@ class Walk:
                     if kept is not None:
                         moved[kept] = moved.get(kept, 0) | follow & wanted
         self._meter.spend(len(moved) ** 2 // 16)
-        return Threads(threads.program, _without_surplus(moved))
+        return self._one(Threads(threads.program, _without_surplus(moved)))
+
+    def _one(self, value: _Same) -> _Same:
+        """The one of all that are equal: states have most of their duties in common."""
+        if len(self._same) >= _KNOWN:
+            self._same.clear()
+        found: _Same = self._same.setdefault(value, value)
+        return found
 
     def _moved_duty(self, threads: Threads, gates: int, class_id: int) -> Threads:
         """`move` for the threads of a duty, which many states have in common."""
         key = threads, gates, class_id
         known = self._moved.get(key)
         if known is None:
-            if len(self._moved) >= _KNOWN:
+            if len(self._moved) >= _MOVED:
                 self._moved.clear()
             known = self._moved[key] = self.move(threads, gates, class_id)
         return known
@@ -144,10 +154,10 @@ class Walk:
                 other = must_not.get(threads.program)
                 must_not[threads.program] = threads if other is None else _either(threads, other)
             else:
-                must.add(Duty(False, threads))
+                must.add(self._one(Duty(False, threads)))
         if len(must) > 1:
             must = {duty for duty in must if not any(_implies(other.threads, duty.threads) for other in must - {duty})}
-        return frozenset(must | {Duty(True, threads) for threads in must_not.values()})
+        return self._one(frozenset(must | {self._one(Duty(True, threads)) for threads in must_not.values()}))
 
     def _is_certain(self, threads: Threads) -> bool:
         """Whether the threads, which are those of a lookahead, come to the end with any text."""
