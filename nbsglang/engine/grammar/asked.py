@@ -73,7 +73,7 @@ class Asked:
             with self.lock:
                 moves = self.piece.moves(state)
             for target, own in moves:
-                classes = [cls for one in own for cls in self._classes[one]]
+                classes = tuple([cls for one in own for cls in self._classes[one]])
                 if classes:
                     found.moves.append((target, classes))
                 found.calls.extend((self._called[one], target) for one in own if one in self._called)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
+from itertools import product
 from typing import TypeAlias
 
 from nbsglang.engine.grammar.leaves import Leaf, Left
@@ -23,8 +24,7 @@ from nbsglang.engine.grammar.tails import Tails
 from nbsglang.engine.grammar.vocab import Vocab
 from nbsglang.engine.grammar.ways import KEPT, Ways, keep
 
-_DEPTH = 3  # characters, the opening quote of a string included, that are looked at in advance
-_MOST = 24  # states of a part that are
+_PREPARED = 24  # states of a part
 Item: TypeAlias = tuple[int, int, int]  # a part by its number, a position or state, a number of frames
 
 
@@ -63,20 +63,19 @@ class Composed:
         for spots in self._spots:
             if spots is not None:
                 spots.prepare()
-        todo = deque((0, rule, asked.start) for rule, asked in enumerate(self._rules) if asked.is_leaf)
-        seen = {(rule, state) for _, rule, state in todo}
-        n_seen = Counter[int]()
+        todo = deque((rule, asked.start) for rule, asked in enumerate(self._rules) if asked.is_leaf)
+        seen, n_seen = set(todo), Counter[int]()
         while todo and time.perf_counter() < end:
-            depth, rule, state = todo.popleft()
+            rule, state = todo.popleft()
             asked = self._rules[rule]
-            for at in asked.places(state):
-                for node in (0, space) if depth == 0 and space > 0 else (0,):
-                    self._leaf(rule).part(node, at)
-            for target, _ in asked.steps(state).moves if depth < _DEPTH else ():
-                if n_seen[rule] < _MOST and (rule, target) not in seen and asked.steps(target).moves:
+            nodes = (0, space) if state == asked.start and space > 0 else (0,)
+            for node, at in product(nodes, asked.places(state)):
+                self._leaf(rule).part(node, at)
+            for target, _ in asked.steps(state).moves:
+                if n_seen[rule] < _PREPARED and (rule, target) not in seen and asked.steps(target).moves:
                     seen.add((rule, target))
                     n_seen[rule] += 1
-                    todo.append((depth + 1, rule, target))
+                    todo.append((rule, target))
 
     def items(self, state: int) -> Sequence[Item]:
         """What the mask of a state is made of; not for long: what they go back to may be forgotten at the next call."""
@@ -139,7 +138,7 @@ class Composed:
         found = self._items.get(frame)
         if found is None:
             rule, state, back = frame
-            found = keep(self._items, frame, [(rule, at, back) for at in self._at(rule, state)])
+            found = keep(self._items, frame, tuple([(rule, at, back) for at in self._at(rule, state)]))
         return found
 
     def _at(self, rule: int, state: int) -> Sequence[int]:
@@ -154,7 +153,7 @@ class Composed:
         found = self._backs.get(back)
         if found is None:
             frames = self._nested.back(back)
-            found = keep(self._backs, back, [item for frame in frames for item in self._of(frame)])
+            found = keep(self._backs, back, tuple([item for frame in frames for item in self._of(frame)]))
         return found
 
     def _begun(self, number: int, item: Item) -> Sequence[Item]:
@@ -163,7 +162,7 @@ class Composed:
         if found is None:
             self._called.append(item)
             at = self._at(number, self._rules[number].start)
-            found = self._calls[number, item] = [(number, one, -len(self._called)) for one in at]
+            found = self._calls[number, item] = tuple([(number, one, -len(self._called)) for one in at])
         return found
 
     def _forget(self) -> None:

@@ -97,7 +97,7 @@ class Nested:
         if row is None:
             row = np.full(self.n_classes, DEAD, np.int32)
             for target, classes in self.moves(state):
-                row[classes] = target
+                row[list(classes)] = target
             row.flags.writeable = False
             self._spend(row.nbytes)
             self._rows[state] = row

@@ -86,7 +86,7 @@ class Spots:
                 chars.append((point, at))
             else:
                 calls.append((number, at))
-        return Next(chars, calls, ends)
+        return Next(tuple(chars), tuple(calls), ends)
 
 
 def is_plain(automaton: Automaton) -> bool:

@@ -17,7 +17,7 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-class Way(NamedTuple):
+class Way(NamedTuple):  # of tuples, which the garbage collector need not go through
     """Tokens that end on the way; nodes that it goes on from, with the positions there.
 
     `calls` are other parts that begin at the node `here`, with the positions after them; with `ends` the part may end
@@ -77,7 +77,7 @@ class Ways:
             if point not in below:
                 below[point] = paths.step(node, point, tokens)
         downs = [(child, after) for point, after in chars if (child := below[point]) >= 0 and paths.goes_on(child)]
-        return Way(tokens, downs, node, calls, ends)
+        return Way(tuple(tokens), tuple(downs), node, calls, ends)
 
     def _small_way(self, at: Merged, position: int) -> SmallWay:
         tokens: list[int] = []
@@ -101,7 +101,7 @@ class Ways:
                 tokens += below.tokens
                 if not below.is_empty:
                     downs.append((below, after))
-        return SmallWay(tokens, downs, at, calls, ends)
+        return SmallWay(tuple(tokens), tuple(downs), at, calls, ends)
 
 
 def keep(known: dict[_K, _V], key: _K, value: _V) -> _V:
