@@ -40,6 +40,7 @@ class FastPath:
         self._spans = spans
         self._paged = paged
         self._most = most
+        self._unplanned: Batch | None = None  # the step's, until its first layer attends
         self._n_short = 0  # rows of the step that are read as spans
         self._cold = list(_WARMED)
         self._graphs: Graphs | None = None
@@ -80,26 +81,35 @@ class FastPath:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         assert batch.spans is not None
         device = pool.k[0].device
-        self._n_short = len(batch.spans.positions)
-        if self._n_short:
-            self._spans.plan(plan_spans(batch.spans, self._spans.cut, self._form.window))
-        if batch.reads is not None:
-            assert self._paged is not None
-            self._paged.plan(batch.reads)
+        self._unplanned = batch
         ids, positions, slots = (to_device(part, device) for part in (batch.ids, batch.positions, batch.slots))
         if batch.drawn is not None:
             assert drawn is not None
             ids = with_drawn(ids, to_device(batch.drawn, device), drawn)
         return self._model.forward(ids, positions, slots, pool, self._attend, wanted)
 
-    def _attend(self, query: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor) -> torch.Tensor:
+    def _plan(self, batch: Batch) -> None:
+        assert batch.spans is not None
+        self._n_short = len(batch.spans.positions)
+        if self._n_short:
+            self._spans.plan(plan_spans(batch.spans, self._spans.cut, self._form.window))
+        if batch.reads is not None:
+            assert self._paged is not None
+            self._paged.plan(batch.reads)
+
+    def _attend(
+        self, query: torch.Tensor, new: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor
+    ) -> torch.Tensor:
+        if self._unplanned is not None:  # meanwhile the device has the first layer's product to do
+            self._plan(self._unplanned)
+            self._unplanned = None
         out = query.new_empty(len(query), self._form.n_heads, self._form.v_dim)
         n = self._n_short
         if n:
             self._spans.run(query[:n], k_pool, v_pool, out=out[:n])
         if n < len(query):
             assert self._paged is not None
-            self._paged.run(query[n:], k_pool, v_pool, out[n:])
+            self._paged.run(query[n:], new[n:], k_pool, v_pool, out[n:])
         return out
 
     def between_steps(self) -> None:
@@ -136,7 +146,9 @@ class FastPath:
         except RuntimeError:  # out of memory, or a module that was moved; steps will say so to their requests
             self._cold.clear()
 
-    def _no_attention(self, query: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor) -> torch.Tensor:
+    def _no_attention(
+        self, query: torch.Tensor, new: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor
+    ) -> torch.Tensor:
         return query.new_zeros(len(query), self._form.n_heads, self._form.v_dim)
 
     def _capture(self, kind: Kind) -> None:

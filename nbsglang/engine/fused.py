@@ -20,7 +20,8 @@ from nbsglang.kernels.norm import add_rms_norm, rms_norm
 from nbsglang.kernels.rope import HeadNorms, rope_store
 from nbsglang.kernels.skinny import skinny_gated, skinny_linear
 
-Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+# Queries [rows, heads, dim]; queries, keys and values of these rows [rows, (heads + 2 * kv) * dim]; two pools.
+Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 _LAYER = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 _ATTENTION = {"q_proj", "k_proj", "v_proj", "o_proj"}
 _HEAD_NORMS = {"q_norm", "k_norm"}
@@ -131,8 +132,9 @@ class FusedModel:
             if number:
                 rows = add_rms_norm(rows, hidden, layer.norm.weight, _eps(layer.norm))
             k_pool, v_pool = pool.k[number], pool.v[number]
-            query = rope_store(layer.qkv(rows), cos, sin, slots, k_pool, v_pool, layer.heads)
-            rows = attend(query, k_pool, v_pool).reshape(len(rows), -1)
+            rows = layer.qkv(rows)
+            query = rope_store(rows, cos, sin, slots, k_pool, v_pool, layer.heads)
+            rows = attend(query, rows, k_pool, v_pool).reshape(len(rows), -1)
             if wanted is not None and number == len(self._layers) - 1:
                 rows, hidden = rows[wanted], hidden[wanted]
                 if not len(rows):  # chunks in the middle of prompts

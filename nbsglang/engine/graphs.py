@@ -60,6 +60,12 @@ class _Captured:
         self.graph = torch.cuda.CUDAGraph()
         self.ends: tuple[torch.Tensor, torch.Tensor] | None = None
 
+    def attend(
+        self, query: torch.Tensor, new: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor
+    ) -> torch.Tensor:
+        """One layer's; see `FusedModel.forward`."""
+        return self.attention.run(query, k_pool, v_pool)
+
     def load(self, batch: Batch, plan: Plan, drawn: torch.Tensor | None) -> None:
         """Put a batch into the buffers, filled up with rows on slot 0."""
         n = len(batch.ids)
@@ -160,4 +166,4 @@ class Graphs:
 
     def _step(self, made: _Captured) -> tuple[torch.Tensor, torch.Tensor]:
         ids, positions, slots = made.inputs
-        return self._model.forward(ids, positions, slots, self._pool, made.attention.run)
+        return self._model.forward(ids, positions, slots, self._pool, made.attend)

@@ -29,7 +29,8 @@ def rope_store(
 ) -> torch.Tensor:
     """Split `rows` [n, (heads + 2 * kv) * dim] into queries, keys and values; turn the first two; store the last two.
 
-    `cos` and `sin` are float32 [n, dim], `slots` int64 [n], pools [slots, kv, dim]. Returns queries [n, heads, dim].
+    `cos` and `sin` are float32 [n, dim], `slots` int64 [n], pools [slots, kv, dim]. Returns queries [n, heads, dim];
+    the keys are turned in `rows` too, where attention to a step's own rows finds them side by side.
     """
     if rows.is_cuda:
         from nbsglang.kernels.rope_triton import rope_store_triton  # torch for CPUs comes without Triton
@@ -53,9 +54,12 @@ def rope_store_torch(
     query, key, value = heads.split_with_sizes([heads.shape[1] - 2 * n_kv, n_kv, n_kv], 1)
     if norms is not None:
         query, key = _normed(query, norms.query, norms.eps), _normed(key, norms.key, norms.eps)
-    k_pool.index_copy_(0, slots, _turned(key, cos, sin).to(k_pool.dtype))
+    turned = _turned(key, cos, sin)
+    k_pool.index_copy_(0, slots, turned.to(k_pool.dtype))
     v_pool.index_copy_(0, slots, value.to(v_pool.dtype))
-    return _turned(query, cos, sin)
+    turned_query = _turned(query, cos, sin)
+    heads[:, -2 * n_kv : -n_kv] = turned
+    return turned_query
 
 
 def _normed(heads: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:

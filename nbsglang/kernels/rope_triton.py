@@ -74,6 +74,8 @@ def _kernel(
     is_key = (head >= n_heads) & (head < n_heads + n_kv)
     tl.store(key, turned_low, inside & is_key)
     tl.store(key + dim // 2, turned_high, inside & is_key)
+    tl.store(source, turned_low, inside & is_key)
+    tl.store(source + dim // 2, turned_high, inside & is_key)
 
 
 def rope_store_triton(

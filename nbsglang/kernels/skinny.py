@@ -18,10 +18,13 @@ from torch.nn import functional
 
 from nbsglang.kernels.gated import silu_mul
 
-MOST = 16  # rows; with more of them, torch's products are as near to the memory's speed
+MOST = 32  # rows; with more of them, torch's products are as near to the memory's speed
+MOST_WIDE = 64  # rows, where there are so many outputs that their tiles need not be split
+_WIDE = 16_384  # outputs, before a gate
 _LEAST = 1 << 20  # weights; with fewer, starting a kernel takes longer than reading them
 _DTYPES = (torch.bfloat16, torch.float16)
-_PROGRAMS = 128  # about one for each processor of a large device: sums of fewer are split
+_PROGRAMS = 128  # about one for each processor of a large device: sums of fewer are split; of more than 16 rows
+_PROGRAMS_MANY = 160  # they are split once more, but not those of 96
 _DEEP = 512  # columns that are not split further
 _FEW = 64  # rows, more than half of it: torch is 3 to 12 % faster at a product with a bias where weights are
 _MANY = 1 << 25  # so many
@@ -88,22 +91,26 @@ def skinny_gated(
 
 def choose(n: int, n_out: int, n_in: int, gated: bool) -> Tiles | None:
     """The cut for `n` rows and `n_out` outputs, of gated products those after the gate; None where there is none."""
-    n_weights = n_out * n_in * (1 + gated)
-    if not 0 < n <= MOST or n_weights < _LEAST:
+    n_rows = n_out * (1 + gated)  # of weights
+    is_wide = n > 16 and n_rows >= _WIDE
+    if not 0 < n <= (MOST_WIDE if is_wide else MOST) or n_rows * n_in < _LEAST:
         return None
     if n == 1:
         return Tiles(2, 2048) if n_out > 4096 else Tiles(4, 1024)
+    if is_wide:
+        return Tiles(128, 64, warps=8 if gated else 4, stages=6)
     outs = 64
-    n_tiles = -(-n_out * (1 + gated) // outs)
+    n_tiles = -(-n_rows // outs)
+    least = _PROGRAMS if n <= 16 else _PROGRAMS_MANY
     split = 1
-    while n_tiles * split < _PROGRAMS and 2 * split * _DEEP <= n_in:
+    while n_tiles * split < least and 2 * split * _DEEP <= n_in:
         split *= 2
     return None if gated and split > 1 else Tiles(outs, 128, stages=4, split=split)
 
 
 def _tiles(rows: torch.Tensor, weight: torch.Tensor, n_out: int, gated: bool) -> Tiles | None:
     n, n_in = rows.shape
-    if n > MOST or not (rows.is_cuda and weight.is_cuda) or not _is_fit(rows) or not _is_fit(weight):
+    if n > MOST_WIDE or not (rows.is_cuda and weight.is_cuda) or not _is_fit(rows) or not _is_fit(weight):
         return None
     if rows.dtype != weight.dtype or n_in % 16 or not _is_known(rows.device) or _triton() is None:
         return None

@@ -1,6 +1,6 @@
 """Triton's products of a few rows with a layer's weights [n_out, n_in]; what counts is how fast the weights are read.
 
-One row stays in registers, and products are added up by columns. Two to 16 rows go to the tensor cores as the right
+One row stays in registers, and products are added up by columns. Two to 64 rows go to the tensor cores as the right
 operand, tiles of the weights as the left one; sums may be split over `split` programs, whose parts a second kernel adds
 in their order. So the result is the same each time, and a row's is the same among any 2 to 16 rows.
 
@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 
 from nbsglang.kernels.early_triton import begin
-from nbsglang.kernels.skinny import MOST, Tiles
+from nbsglang.kernels.skinny import MOST_WIDE, Tiles
 
 _AHEAD = 256  # columns of each tile's rows that are asked for while the kernel ahead still runs
 _BLOCK = 256  # outputs of a program that adds parts
@@ -102,7 +102,7 @@ def _rows_kernel(
 ):
     """A program for `outs` rows of weights and a part of the columns. With `split`, `out` is float32, by part.
 
-    `n` rows are filled up to `n_rows` with the last one, which costs nothing; fewer than 16 would be slower.
+    `n` rows are filled up to `n_rows` (16, 32 or 64) with the last one, which costs nothing; fewer would be slower.
     """
     done: tl.constexpr = outs // 2 if gated else outs
     first = tl.program_id(0) * done
@@ -174,11 +174,11 @@ def product(
 ) -> torch.Tensor:
     """`rows` [n, n_in] times `weight` [n_out, n_in], transposed, into `out` [n, n_out]; of gated weights half as many.
 
-    At most 16 rows, and one part where it is gated. `early` needs a device of compute capability 9 or more.
+    At most 64 rows, and one part where it is gated. `early` needs a device of compute capability 9 or more.
     """
     n, n_in = rows.shape
     n_out = out.shape[1]
-    assert 0 < n <= MOST
+    assert 0 < n <= MOST_WIDE
     assert not gated or tiles.split == 1
     given = out if bias is None else bias
     cut = {"outs": tiles.outs, "ins": tiles.ins, "num_warps": tiles.warps}
@@ -199,7 +199,7 @@ def product(
         n_out,
         n_in,
         *strides,
-        n_rows=MOST,
+        n_rows=max(16, triton.next_power_of_2(n)),
         stages=tiles.stages,
         split=tiles.split,
         ahead=_AHEAD,

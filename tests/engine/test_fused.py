@@ -19,7 +19,11 @@ def computed(model: FusedModel, ids: torch.Tensor, wanted: torch.Tensor | None, 
     positions = torch.arange(len(ids))
     slots = positions + 1
 
-    def attend(query: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor) -> torch.Tensor:
+    def attend(query: torch.Tensor, new: torch.Tensor, k_pool: torch.Tensor, v_pool: torch.Tensor) -> torch.Tensor:
+        n_kv, dim = k_pool.shape[1:]
+        heads = new.view(len(new), -1, dim)  # the rows' own keys and values are those of the pools
+        assert torch.equal(heads[:, -2 * n_kv : -n_kv], k_pool[slots])
+        assert torch.equal(heads[:, -n_kv:], v_pool[slots])
         q, k, v = (part.transpose(0, 1)[None] for part in (query, k_pool[slots], v_pool[slots]))
         return functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)[0].transpose(0, 1)
 

@@ -34,11 +34,15 @@ def test_rope_and_store(heads, normed, dtype, limit):
     slots = torch.randperm(100, device="cuda")[:n]
     norms = HeadNorms(*torch.rand(2, dim, device="cuda").to(dtype), 1e-6) if normed else None
     pools = [torch.zeros(2, 100, n_kv, dim, device="cuda", dtype=dtype) for _ in range(2)]
+    given = rows.clone()
     query = rope_store(rows, cos, sin, slots, *pools[0], norms)
-    expected = rope_store_torch(rows, cos, sin, slots, *pools[1], norms)
+    expected = rope_store_torch(given, cos, sin, slots, *pools[1], norms)
     assert off(query, expected) < limit
     assert off(pools[0][0], pools[1][0]) < limit
     assert torch.equal(pools[0][1], pools[1][1])
+    heads = rows.view(n, -1, dim)
+    assert torch.equal(heads[:, n_heads : n_heads + n_kv], pools[0][0][slots]), "the keys are turned in place"
+    assert torch.equal(heads[:, n_heads + n_kv :], pools[0][1][slots])
 
 
 def test_norms_and_gate():
@@ -60,7 +64,10 @@ def test_norms_and_gate():
 
 @needs_flash
 @pytest.mark.parametrize("heads", HEADS[:2])
-@pytest.mark.parametrize(("rows", "contexts"), [([300, 700], [300, 900]), ([1, 200, 1, 33], [50, 200, 900, 400])])
+@pytest.mark.parametrize(
+    ("rows", "contexts"),
+    [([300, 700], [300, 900]), ([300, 700], [300, 700]), ([1, 200, 1, 33], [50, 200, 900, 400]), ([5, 1], [5, 1])],
+)
 def test_paged_attention(heads, rows, contexts):
     n_heads, n_kv, dim = heads
     form = SpanForm(n_heads, n_kv, dim, dim, dim**-0.5)
@@ -73,9 +80,12 @@ def test_paged_attention(heads, rows, contexts):
     slots = np.concatenate([rng.permutation(4999)[:n] + 1 for n in contexts]).astype(np.int32)
     query = torch.randn(int(at[-1]), n_heads, dim, device="cuda").bfloat16()
     reads = Reads(at, starts, slots)
+    ends = np.concatenate([slots[b - n : b] for b, n in zip(starts[1:], rows, strict=True)]).astype(np.int64)
+    own = [pool[torch.from_numpy(ends).cuda()] for pool in (k_pool, v_pool)]
+    new = torch.cat([torch.full_like(query, float("nan")), *own], 1).flatten(1)  # as a layer's product has them
     paged.plan(reads)
     found = torch.full_like(query, float("nan"))
-    paged.run(query, k_pool, v_pool, found)
+    paged.run(query, new, k_pool, v_pool, found)
     for i, n in enumerate(contexts):
         mine = torch.from_numpy(slots[starts[i] : starts[i + 1]].astype(np.int64)).cuda()
         group = n_heads // n_kv

@@ -34,7 +34,7 @@ def test_what_a_mask_lacks_is_banned_and_nothing_else(sizes):
         banned = torch.from_numpy(~bits[mask])
         expected[row, banned] = float("-inf")
         probability = torch.softmax(logits[row].double(), -1)[banned].sum()
-        assert share[at].item() == pytest.approx(probability.item(), abs=2e-5)
+        assert share[at].item() == pytest.approx(probability.item(), abs=1e-4)  # float32 sums of the vocabulary
     assert torch.equal(found, expected)
     assert (found > float("-inf")).any(1).all()
 

@@ -10,7 +10,9 @@ from nbsglang.kernels.skinny import Tiles, choose, skinny_gated, skinny_linear
 
 ONE_ROW = [Tiles(2, 2048), Tiles(4, 1024), Tiles(16, 128, 2)]
 ROWS = [Tiles(64, 128, 4, 4), Tiles(64, 128, 4, 4, split=2), Tiles(32, 128, 2, 6), Tiles(64, 64, 4, 3, split=3)]
+WIDE = [Tiles(128, 64, 8, 6), Tiles(128, 64, 4, 6), Tiles(64, 128, 4, 4, split=4)]
 FORMS = [(tiles, 1) for tiles in ONE_ROW] + [(tiles, n) for tiles in ROWS for n in (2, 7, 8, 16)]
+FORMS += [(tiles, n) for tiles in WIDE for n in (17, 32, 33, 64)]
 NAMES = [f"{n}x{tiles.outs}x{tiles.ins}/{tiles.split}" for tiles, n in FORMS]
 SHAPES = [(96, 576), (970, 1536), (6144, 4096), (300, 80)]
 gpu = pytest.mark.gpu
@@ -47,23 +49,25 @@ def test_is_torch_on_a_cpu(dtype, n):
 
 def test_many_rows_and_small_weights_are_left_to_torch():
     assert choose(0, 4096, 4096, False) is None
-    assert choose(17, 4096, 4096, False) is None
+    assert choose(33, 4096, 4096, False) is None
+    assert choose(65, 128_256, 4096, False) is None
     assert choose(1, 64, 64, False) is None
 
 
 def test_cuts_of_an_8b_model():
     whole, half = Tiles(64, 128, 4, 4), Tiles(64, 128, 4, 4, split=2)
-    one, few = Tiles(2, 2048, 4), Tiles(4, 1024, 4)
+    one, few, quarter = Tiles(2, 2048, 4), Tiles(4, 1024, 4), Tiles(64, 128, 4, 4, split=4)
+    gate, head = Tiles(128, 64, 8, 6), Tiles(128, 64, 4, 6)
     shapes = {
-        (6144, 4096, False): (one, half),
-        (4096, 4096, False): (few, half),
-        (14336, 4096, True): (one, whole),
-        (4096, 14336, False): (few, half),
-        (128_256, 4096, False): (one, whole),
+        (6144, 4096, False): (one, half, half, None),
+        (4096, 4096, False): (few, half, quarter, None),
+        (14336, 4096, True): (one, whole, gate, gate),
+        (4096, 14336, False): (few, half, quarter, None),
+        (128_256, 4096, False): (one, whole, head, head),
     }
-    for shape, (first, others) in shapes.items():
-        assert choose(1, *shape) == first
-        assert all(choose(n, *shape) == others for n in range(2, 17))
+    for shape, cuts in shapes.items():
+        of_rows = dict(zip((range(1, 2), range(2, 17), range(17, 33), range(33, 65)), cuts, strict=True))
+        assert all(choose(n, *shape) == cut for rows, cut in of_rows.items() for n in rows)
 
 
 def test_sums_of_few_outputs_are_split_as_far_as_columns_allow():
@@ -119,7 +123,7 @@ def test_choices(n, sizes):
 
 
 @gpu
-@pytest.mark.parametrize("n", [1, 5])
+@pytest.mark.parametrize("n", [1, 5, 24, 50])
 def test_chains_in_a_graph(n):
     """Kernels start before the one ahead has ended: what it and those before it wrote must be there all the same."""
     from nbsglang.kernels.norm import add_rms_norm
