@@ -16,7 +16,7 @@ from typing import Any, cast
 import torch
 
 from nbsglang.engine.pool import KVPool
-from nbsglang.kernels.norm import add_rms_norm, rms_norm
+from nbsglang.kernels.norm import add_rms_norm, rms_norm, sum_rms_norm
 from nbsglang.kernels.rope import HeadNorms, rope_store
 from nbsglang.kernels.skinny import skinny_gated, skinny_linear
 
@@ -125,22 +125,25 @@ class FusedModel:
         `wanted` alone if given. Of the others the last layer needs keys and values only: what follows is left out.
         """
         hidden = self._embed(ids).float()  # the sum over the layers loses too much in 16 bits
-        cos, sin = self._rotary(hidden[:1], positions[None])
-        cos, sin = cos[0].contiguous(), sin[0].contiguous()
-        rows = rms_norm(hidden, self._layers[0].norm.weight, _eps(self._layers[0].norm))
+        attended = None  # what attention gave in the layer before, which `hidden` has not got yet
         for number, layer in enumerate(self._layers):
-            if number:
-                rows = add_rms_norm(rows, hidden, layer.norm.weight, _eps(layer.norm))
+            if number == 0:
+                rows = layer.qkv(rms_norm(hidden, layer.norm.weight, _eps(layer.norm)))
+                angles = self._rotary(hidden[:1], positions[None])  # small kernels: meanwhile the product is at work
+                cos, sin = (part[0].contiguous() for part in angles)
+            else:
+                rows = layer.qkv(add_rms_norm(rows, hidden, layer.norm.weight, _eps(layer.norm), attended))
             k_pool, v_pool = pool.k[number], pool.v[number]
-            rows = layer.qkv(rows)
             query = rope_store(rows, cos, sin, slots, k_pool, v_pool, layer.heads)
             rows = attend(query, rows, k_pool, v_pool).reshape(len(rows), -1)
             if wanted is not None and number == len(self._layers) - 1:
                 rows, hidden = rows[wanted], hidden[wanted]
                 if not len(rows):  # chunks in the middle of prompts
                     return hidden, hidden
-            rows = _times(rows, layer.out)
-            rows = add_rms_norm(rows, hidden, layer.mlp_norm.weight, _eps(layer.mlp_norm))
+            attended = _times(rows, layer.out)
+            has_next = number < len(self._layers) - 1
+            norm = sum_rms_norm if has_next else add_rms_norm
+            rows = norm(attended, hidden, layer.mlp_norm.weight, _eps(layer.mlp_norm))
             rows = skinny_gated(rows, layer.gate_up.weight, layer.gate_up.bias, self._zeros)
             rows = skinny_linear(rows, layer.down.weight, layer.down.bias, zeros=self._zeros)
         return rows, hidden

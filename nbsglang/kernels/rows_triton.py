@@ -16,15 +16,17 @@ _GATED = 1024  # numbers of a row that a program of the gate makes
 
 @triton.jit
 def _norm_kernel(
-    rows,
-    residual,
+    first,
+    second,
+    third,
     weight,
     out,
     eps,
-    rows_stride,
+    first_stride,
     width: tl.constexpr,
     padded: tl.constexpr,
-    adds: tl.constexpr,
+    n_parts: tl.constexpr,
+    keeps: tl.constexpr,
     early: tl.constexpr,
 ):
     at = tl.arange(0, padded)
@@ -32,31 +34,36 @@ def _norm_kernel(
     scale = tl.load(weight + at, inside, 0.0).to(tl.float32)
     begin(early)
     row = tl.program_id(0).to(tl.int64)
-    x = tl.load(rows + row * rows_stride + at, inside, 0.0).to(tl.float32)
-    if adds:
-        place = residual + row * width + at
-        x += tl.load(place, inside, 0.0).to(tl.float32)
-        tl.store(place, x.to(residual.dtype.element_ty), inside)
+    place = first + row * first_stride + at
+    x = tl.load(place, inside, 0.0).to(tl.float32)
+    if n_parts > 1:
+        x += tl.load(second + row * width + at, inside, 0.0).to(tl.float32)
+    if n_parts > 2:
+        x += tl.load(third + row * width + at, inside, 0.0).to(tl.float32)
+    if keeps:
+        tl.store(place, x.to(first.dtype.element_ty), inside)
     x = x * (1.0 / tl.sqrt(tl.sum(x * x) / width + eps))
     tl.store(out + row * width + at, (x * scale).to(out.dtype.element_ty), inside)
 
 
-def norm_triton(rows: torch.Tensor, residual: torch.Tensor | None, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """See `norm.py`: of `rows`, or of their sum with `residual`, which is left there. In the weight's dtype."""
-    n, width = rows.shape
-    out = torch.empty(n, width, dtype=weight.dtype, device=rows.device)
+def norm_triton(parts: tuple[torch.Tensor, ...], weight: torch.Tensor, eps: float, keeps: bool = False) -> torch.Tensor:
+    """See `norm.py`: of the sum of one to three `parts`, left in the first if `keeps`; in the weight's dtype."""
+    first = parts[0]
+    n, width = first.shape
+    assert all(part.is_contiguous() and part.shape == first.shape for part in parts[1:])
+    out = torch.empty(n, width, dtype=weight.dtype, device=first.device)
     padded = triton.next_power_of_2(width)
-    early = can_be_early(rows.device)
+    early = can_be_early(first.device)
     _norm_kernel[(n,)](
-        rows,
-        residual if residual is not None else rows,
+        *(*parts, first, first)[:3],
         weight,
         out,
         eps,
-        rows.stride(0),
+        first.stride(0),
         width=width,
         padded=padded,
-        adds=residual is not None,
+        n_parts=len(parts),
+        keeps=keeps,
         early=early,
         num_warps=max(1, min(8, padded // 512)),
         launch_pdl=early,

@@ -8,7 +8,7 @@ import torch
 
 from nbsglang.kernels.flash import flashinfer
 from nbsglang.kernels.gated import silu_mul
-from nbsglang.kernels.norm import add_rms_norm, rms_norm
+from nbsglang.kernels.norm import add_rms_norm, rms_norm, sum_rms_norm
 from nbsglang.kernels.paged import paged_attention
 from nbsglang.kernels.rope import HeadNorms, rope_store, rope_store_torch
 from nbsglang.kernels.spans import Reads, SpanForm
@@ -55,8 +55,15 @@ def test_norms_and_gate():
 
     assert off(rms_norm(x, w, 1e-5), normed(x)) < 4e-3
     total = x.double() + r.double()
-    assert off(add_rms_norm(x.clone(), r, w, 1e-5), normed(total)) < 4e-3
-    assert off(r, total) < 4e-3
+    assert off(sum_rms_norm(x, r, w, 1e-5), normed(total)) < 4e-3
+    for dtype in (torch.bfloat16, torch.float32):
+        found = r.to(dtype)
+        assert off(add_rms_norm(x, found, w, 1e-5), normed(total)) < 4e-3
+        assert off(found, total) < (4e-3 if dtype == torch.bfloat16 else 1e-7)
+        found, before = r.to(dtype), torch.randn_like(x)
+        more = total + before.double()
+        assert off(add_rms_norm(x, found, w, 1e-5, before), normed(more)) < 4e-3
+        assert off(found, more) < (4e-3 if dtype == torch.bfloat16 else 1e-7)
     both = torch.randn(50, 2048, device="cuda").bfloat16()
     gate, up = both.double().chunk(2, -1)
     assert off(silu_mul(both), torch.nn.functional.silu(gate) * up) < 4e-3
