@@ -57,13 +57,13 @@ def test_norms_and_gate():
     total = x.double() + r.double()
     assert off(sum_rms_norm(x, r, w, 1e-5), normed(total)) < 4e-3
     for dtype in (torch.bfloat16, torch.float32):
-        found = r.to(dtype)
+        found = r.to(dtype, copy=True)
         assert off(add_rms_norm(x, found, w, 1e-5), normed(total)) < 4e-3
-        assert off(found, total) < (4e-3 if dtype == torch.bfloat16 else 1e-7)
-        found, before = r.to(dtype), torch.randn_like(x)
+        assert off(found, total) < (4e-3 if dtype == torch.bfloat16 else 2e-7)
+        found, before = r.to(dtype, copy=True), torch.randn_like(x)
         more = total + before.double()
         assert off(add_rms_norm(x, found, w, 1e-5, before), normed(more)) < 4e-3
-        assert off(found, more) < (4e-3 if dtype == torch.bfloat16 else 1e-7)
+        assert off(found, more) < (4e-3 if dtype == torch.bfloat16 else 2e-7)
     both = torch.randn(50, 2048, device="cuda").bfloat16()
     gate, up = both.double().chunk(2, -1)
     assert off(silu_mul(both), torch.nn.functional.silu(gate) * up) < 4e-3
