@@ -60,9 +60,6 @@ class Composed:
         """
         end = time.perf_counter() + seconds
         space = self._vocab.paths.child(0, ord(" "))  # which stands before most values
-        for spots in self._spots:
-            if spots is not None:
-                spots.prepare()
         todo = deque((rule, asked.start) for rule, asked in enumerate(self._rules) if asked.is_leaf)
         seen, n_seen = set(todo), Counter[int]()
         while todo and time.perf_counter() < end:
@@ -76,6 +73,21 @@ class Composed:
                     seen.add((rule, target))
                     n_seen[rule] += 1
                     todo.append((rule, target))
+        self._prepare_ways(end)
+
+    def _prepare_ways(self, end: float) -> None:
+        """Look at what follows forks, and the ends of parts that were looked at."""
+        for spots, ways in zip(self._spots, self._ways, strict=True):
+            if spots is None or ways is None:
+                continue
+            for at in spots.forks:
+                ways.way(0, at)
+                if time.perf_counter() > end:
+                    return
+            for at, number in spots.calls:
+                leaf = self._leaves.get(number)
+                for beyond in leaf.beyonds if leaf is not None else ():
+                    ways.small(beyond, at)
 
     def items(self, state: int) -> Sequence[Item]:
         """What the mask of a state is made of; not for long: what they go back to may be forgotten at the next call."""

@@ -64,6 +64,11 @@ class Leaf:
         found = self._left.get((node, state))
         return found if found is not None else keep(self._left, (node, state), self._made(node, state))
 
+    @property
+    def beyonds(self) -> Iterable[Merged]:
+        """What tokens have beyond the part's end, from where it has been looked at."""
+        return {left.part.beyond for left in self._left.values() if left.part.beyond is not None}
+
     def small(self, at: Merged, state: int) -> Read:
         """What follows a state at a node of a small trie."""
         found = self._read.get((at, state))

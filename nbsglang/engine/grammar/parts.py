@@ -67,7 +67,7 @@ class Parts:
         narrow = self._moves.narrow((state, b""), node)
         if narrow is not None:
             ends = [node for level, at in narrow[1] if level.open and self._table.accepts(at) for node in level.open]
-            return Part(None, narrow[0], self._beyond(np.array(ends, np.intp)))
+            return self._of(narrow[0], self._beyond(np.array(ends, np.intp)))
         reached, words, broken = self._moves.reach((state, b""), node)
         tokens = np.concatenate([words.tokens, broken.tokens])
         row: MaskRow | None = None
@@ -76,6 +76,12 @@ class Parts:
             for stretch, chain in reached.parts:
                 row |= stretch.shape.row(len(chain) - 1)
         return Part(row, tokens.tolist() if row is None else (), self._beyond(self._ends(reached)))
+
+    def _of(self, tokens: list[int], beyond: Merged | None) -> Part:
+        """A part of some tokens. Many are put into a mask faster as a row, and a mask may have many parts."""
+        if len(tokens) <= _MANY:
+            return Part(None, tokens, beyond)
+        return Part(pack(np.array(tokens, np.intp), self._vocab.n_words), (), beyond)
 
     def _members(self, classes: Iterable[int]) -> npt.NDArray[np.bool_]:
         """Whether each code point that the trie has is of some of the classes."""

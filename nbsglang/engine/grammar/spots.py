@@ -44,13 +44,19 @@ class Spots:
     @cached_property
     def _stops(self) -> list[int]:
         """The positions, ascending, that no character must follow at the next one."""
-        root = self._program.root
-        not_alone = ones(root.alone ^ ((1 << root.size) - 1))
-        return sorted({*not_alone, *(part.start() - 1 for part in _PART.finditer(self._chars, 1))})
+        return sorted({*self.forks, *(part.start() - 1 for part in _PART.finditer(self._chars, 1))})
 
-    def prepare(self) -> None:
-        """Have what all texts are read from."""
-        self._stops  # noqa: B018
+    @cached_property
+    def forks(self) -> Sequence[int]:
+        """The positions that not just the next one follows."""
+        root = self._program.root
+        return ones(root.alone ^ ((1 << root.size) - 1))
+
+    @cached_property
+    def calls(self) -> Sequence[tuple[int, int]]:
+        """The positions of other parts, with the numbers of these."""
+        numbers = ((part.start(), called(ord(part.group()))) for part in _PART.finditer(self._chars, 1))
+        return [(at, number) for at, number in numbers if number is not None]
 
     def text(self, position: int) -> str:
         """The text that must follow a position, as far as that is one position after the other, or a part of it.
