@@ -80,8 +80,17 @@ class Composed:
         for spots, ways in zip(self._spots, self._ways, strict=True):
             if spots is None or ways is None:
                 continue
+            seen: set[int] = set()
             for at in spots.forks:
-                ways.way(0, at)
+                behind = [
+                    first
+                    for text, afters in spots.next(at).texts
+                    for after in afters
+                    for first in (after, after + 1 - len(text))
+                ]
+                for place in {at, *behind} - seen:
+                    ways.way(0, place)
+                seen.update(behind)
                 if time.perf_counter() > end:
                     return
             for at, number in spots.calls:

@@ -20,9 +20,10 @@ _PART = re.compile("[\ud800-\udfff]")  # a place for another part
 
 
 class Next(NamedTuple):
-    """What follows a position: characters, as code points, and other parts, with the positions; whether it may end."""
+    """What follows a position: texts, no two of which begin alike, each with the positions that it leads to; other
+    parts, with the positions after them; whether it may end."""
 
-    chars: Sequence[tuple[int, int]]
+    texts: Sequence[tuple[str, Sequence[int]]]
     calls: Sequence[tuple[int, int]]
     ends: bool
 
@@ -34,6 +35,7 @@ class Spots:
         assert automaton.program is not None, "an automaton without gates"
         self._automaton, self._program = automaton, automaton.program
         self._nexts: dict[int, Next] = {}
+        self._texts: dict[int, str] = {}
 
     @cached_property
     def _chars(self) -> str:
@@ -63,8 +65,11 @@ class Spots:
 
         It leads to the position as many places on.
         """
-        end = self._stops[bisect_left(self._stops, position)]
-        return self._chars[position + 1 : min(end, position + _LONGEST) + 1]
+        found = self._texts.get(position)
+        if found is None:
+            end = self._stops[bisect_left(self._stops, position)]
+            found = self._texts[position] = self._chars[position + 1 : min(end, position + _LONGEST) + 1]
+        return found
 
     def of(self, state: int) -> Sequence[int]:
         """The positions of a state."""
@@ -83,16 +88,26 @@ class Spots:
         return found
 
     def _made(self, follow: Sequence[int], ends: bool) -> Next:
-        chars: list[tuple[int, int]] = []
+        together: dict[str, list[int]] = {}
         calls: list[tuple[int, int]] = []
         for at in follow:
-            point = ord(self._chars[at])
-            number = called(point)
+            char = self._chars[at]
+            number = called(ord(char))
             if number is None:
-                chars.append((point, at))
+                together.setdefault(char, []).append(at)
             else:
                 calls.append((number, at))
-        return Next(tuple(chars), tuple(calls), ends)
+        texts: list[tuple[str, Sequence[int]]] = []
+        for char, some in together.items():
+            more = _beginning([self.text(at) for at in some])
+            texts.append((char + more, tuple([at + len(more) for at in some])))
+        return Next(tuple(texts), tuple(calls), ends)
+
+
+def _beginning(texts: list[str]) -> str:
+    """What all texts begin with."""
+    low, high = min(texts), max(texts)
+    return next((low[:n] for n, pair in enumerate(zip(low, high, strict=False)) if pair[0] != pair[1]), low)
 
 
 def is_plain(automaton: Automaton) -> bool:

@@ -68,40 +68,44 @@ class Ways:
             if node < 0:
                 return Way(tokens, (), 0, (), False)
             at += len(text)
-        chars, calls, ends = spots.next(at)
-        if not chars:
+        texts, calls, ends = spots.next(at)
+        if not texts:
             return Way(tokens, (), node, calls, ends)
-        tokens = [*tokens]
-        below: dict[int, int] = {}  # by code points
-        for point, _ in chars:
-            if point not in below:
-                below[point] = paths.step(node, point, tokens)
-        downs = [(child, after) for point, after in chars if (child := below[point]) >= 0 and paths.goes_on(child)]
+        downs: list[tuple[int, int]] = []
+        for text, positions in texts:
+            more, child = paths.path(node, text)
+            tokens = [*tokens, *more] if tokens else more
+            if child >= 0:
+                downs += [(child, after) for after in positions]
         return Way(tuple(tokens), tuple(downs), node, calls, ends)
 
     def _small_way(self, at: Merged, position: int) -> SmallWay:
         tokens: list[int] = []
         while text := self._spots.text(position):
-            for char in text:
-                if at.begun and char >= "\x80":
-                    tokens += self._paths.going_on(at.begun, ord(char))
-                below = at.children.get(ord(char))
-                if below is None:
-                    return SmallWay(tokens, (), at, (), False)
-                tokens += below.tokens
-                at = below
+            below = self._below(at, text, tokens)
+            if below is None:
+                return SmallWay(tuple(tokens), (), at, (), False)
+            at = below
             position += len(text)
-        chars, calls, ends = self._spots.next(position)
+        texts, calls, ends = self._spots.next(position)
         downs: list[tuple[Merged, int]] = []
-        for point, after in chars:
-            if point >= 0x80:
-                tokens += self._paths.going_on(at.begun, point)
-            below = at.children.get(point)
-            if below is not None:
-                tokens += below.tokens
-                if not below.is_empty:
-                    downs.append((below, after))
+        for text, positions in texts:
+            below = self._below(at, text, tokens)
+            if below is not None and not below.is_empty:
+                downs += [(below, after) for after in positions]
         return SmallWay(tuple(tokens), tuple(downs), at, calls, ends)
+
+    def _below(self, at: Merged, text: str, tokens: list[int]) -> Merged | None:
+        """Where a text leads in a small trie; adds the tokens that end on the way."""
+        for char in text:
+            if at.begun and char >= "\x80":
+                tokens += self._paths.going_on(at.begun, ord(char))
+            below = at.children.get(ord(char))
+            if below is None:
+                return None
+            tokens += below.tokens
+            at = below
+        return at
 
 
 def keep(known: dict[_K, _V], key: _K, value: _V) -> _V:
