@@ -76,11 +76,15 @@ class AutomatonMatcher:
         """See `Matcher.ended`."""
         return self._n_eos > 0 or (self._index.accepts(self._state) and not self._index.has_text(self._state))
 
-    @_renewing
     def mask(self) -> MaskRow:
         """See `Matcher.mask`. Nobody can write to it."""
+        known = None if self._n_eos else self._index.known(self._state)
+        return self._mask() if known is None else known
+
+    @_renewing
+    def _mask(self) -> MaskRow:
         if self._n_eos:
-            return self._grammar.rows.view(self._grammar.eos_row)
+            return self._grammar.rows.views[self._grammar.eos_row]
         return self._index.mask(self._state)
 
     @_renewing

@@ -89,10 +89,14 @@ class Index:
                     found = self._row_of[state] = self._made(state)
         return found
 
+    def known(self, state: State) -> MaskRow | None:
+        """The mask of a state, if it was asked for before: most are, so this is to cost as little as can be."""
+        row = self._row_of.get(state)
+        return None if row is None else self.rows.views[row]
+
     def mask(self, state: State) -> MaskRow:
         """The mask of a state. Raises as `row` does."""
-        row = self._row_of.get(state)
-        return self.rows.view(self.row(state) if row is None else row)
+        return self.rows.views[self.row(state)]
 
     def accepts(self, state: State) -> bool:
         """The text is a full match."""
@@ -108,7 +112,7 @@ class Index:
         row = self.row(state)
         found = self._has_text.get(row)
         if found is None:
-            found = self._has_text[row] = bool((self.rows.view(row) & self.vocab.text_row).any())
+            found = self._has_text[row] = bool((self.rows.views[row] & self.vocab.text_row).any())
         return found
 
     def after(self, state: State, token: int) -> State | None:
@@ -117,7 +121,7 @@ class Index:
         if known is not None:
             return known
         row = self._row_of.get(state)
-        if row is not None and not self.rows.view(row).item(token >> 5) >> (token & 31) & 1:
+        if row is not None and not self.rows.views[row].item(token >> 5) >> (token & 31) & 1:
             return None
         after = self._moves.read(state, token)
         if after is not None and row is None:

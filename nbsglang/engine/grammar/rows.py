@@ -21,18 +21,19 @@ MAX_BYTES = 256 << 20  # of all masks of one array
 
 class SharedRows:
     """Masks as rows of `array`, which is replaced by a larger one when it is full. Rows never change.
+    `views` are they one by one, which cannot be written to.
 
     Any thread may read; those that add take turns by themselves.
     """
 
     def __init__(self, n_words: int, n_rows: int = 32) -> None:
-        self._views: list[MaskRow] = []
+        self.views: list[MaskRow] = []
         self._index: dict[bytes | frozenset[int], int] = {}  # few tokens as such
         self._lock = threading.Lock()
         self._have(np.zeros((n_rows, n_words), np.int32))
 
     def __len__(self) -> int:
-        return len(self._views)
+        return len(self.views)
 
     def add(self, mask: MaskRow) -> int:
         """The row with this content. Raises ConstraintError when there would be too many."""
@@ -65,20 +66,16 @@ class SharedRows:
                     data[first + (token >> 3)] |= 1 << (token & 7)
             return found
 
-    def view(self, row: int) -> MaskRow:
-        """A mask, which cannot be written to."""
-        return self._views[row]
-
     def gather(self, rows: Sequence[int] | npt.NDArray[np.intp], out: npt.NDArray[np.int32] | None = None) -> MaskRow:
         """The masks of a batch. [rows, n_words]"""
         return self.array.take(rows, axis=0, out=out)
 
     def _take(self) -> int:
         """A row without tokens."""
-        row = len(self._views)
+        row = len(self.views)
         if row == len(self.array):
             self._grow()
-        self._views.append(self._locked[row])
+        self.views.append(self._locked[row])
         return row
 
     def _grow(self) -> None:
@@ -97,7 +94,7 @@ class SharedRows:
         self._bytes = plain(array.reshape(-1).view(np.uint8))
         self._locked = array.view()
         self._locked.flags.writeable = False
-        self._views = [self._locked[row] for row in range(len(self._views))]
+        self.views = [self._locked[row] for row in range(len(self.views))]
         self.array = array
 
 

@@ -157,7 +157,7 @@ def test_rows_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [rows.add(np.array([value], np.int32)) for value in (5, 6, 5)] == [0, 1, 0]
     with pytest.raises(ConstraintError, match="more than 16 different masks"):
         [rows.add(np.array([value], np.int32)) for value in range(20)]
-    assert rows.view(1).tolist() == [6]
+    assert rows.views[1].tolist() == [6]
 
 
 # ------------------------------------------------------------------------------------ the default model
