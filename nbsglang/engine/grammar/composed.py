@@ -10,7 +10,7 @@ Not here: the states (`nested.py`), single parts (`ways.py`, `leaves.py`), masks
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from itertools import product
 from typing import TypeAlias
@@ -20,11 +20,13 @@ from nbsglang.engine.grammar.matcher import MaskRow
 from nbsglang.engine.grammar.merged import Merged
 from nbsglang.engine.grammar.nested import Frame, Nested
 from nbsglang.engine.grammar.partition import Classes
+from nbsglang.engine.grammar.spots import Spots
 from nbsglang.engine.grammar.tails import Tails
 from nbsglang.engine.grammar.vocab import Vocab
 from nbsglang.engine.grammar.ways import KEPT, Ways, keep
 
 _PREPARED = 24  # states of a part
+_ON_THE_WAY = 0.02  # seconds for what follows forks
 Item: TypeAlias = tuple[int, int, int]  # a part by its number, a position or state, a number of frames
 
 
@@ -73,30 +75,28 @@ class Composed:
                     seen.add((rule, target))
                     n_seen[rule] += 1
                     todo.append((rule, target))
-        self._prepare_ways(end)
-
-    def _prepare_ways(self, end: float) -> None:
-        """Look at what follows forks, and the ends of parts that were looked at."""
+        end = min(end, time.perf_counter() + _ON_THE_WAY)
         for spots, ways in zip(self._spots, self._ways, strict=True):
-            if spots is None or ways is None:
-                continue
-            seen: set[int] = set()
-            for at in spots.forks:
-                behind = [
-                    first
-                    for text, afters in spots.next(at).texts
-                    for after in afters
-                    for first in (after, after + 1 - len(text))
-                ]
-                for place in {at, *behind} - seen:
-                    ways.way(0, place)
-                seen.update(behind)
-                if time.perf_counter() > end:
-                    return
-            for at, number in spots.calls:
-                leaf = self._leaves.get(number)
-                for beyond in leaf.beyonds if leaf is not None else ():
-                    ways.small(beyond, at)
+            if spots is not None and ways is not None:
+                self._prepare_ways(spots, ways, end)
+
+    def _prepare_ways(self, spots: Spots, ways: Ways, end: float) -> None:
+        """Look at what follows forks and what they lead to, and the ends of parts that were looked at."""
+        behind = defaultdict[int, set[int]](set)  # the positions that forks lead to, by the characters on the way
+        for at in spots.forks:
+            ways.way(0, at)
+            for text, afters in spots.next(at).texts:
+                behind[len(text)].update(afters)
+            if time.perf_counter() > end:
+                return
+        for n_chars, places in behind.items():
+            for place in places:
+                ways.way(0, place)
+                ways.way(0, place + 1 - n_chars)
+        for at, number in spots.calls:
+            leaf = self._leaves.get(number)
+            for beyond in leaf.beyonds if leaf is not None else ():
+                ways.small(beyond, at)
 
     def items(self, state: int) -> Sequence[Item]:
         """What the mask of a state is made of; not for long: what they go back to may be forgotten at the next call."""

@@ -96,7 +96,8 @@ class Index:
 
     def mask(self, state: State) -> MaskRow:
         """The mask of a state. Raises as `row` does."""
-        return self.rows.views[self.row(state)]
+        row = self.row(state)  # before `views` is looked at: it may put another in its place
+        return self.rows.views[row]
 
     def accepts(self, state: State) -> bool:
         """The text is a full match."""
