@@ -89,11 +89,14 @@ class Composed:
                 behind[len(text)].update(afters)
             if time.perf_counter() > end:
                 return
-        for n_chars, places in behind.items():
-            for place in places:
-                ways.way(0, place)
-                ways.way(0, place + 1 - n_chars)
+        for place, n_chars in ((place, n_chars) for n_chars, places in behind.items() for place in places):
+            ways.way(0, place)
+            ways.way(0, place + 1 - n_chars)
+            if time.perf_counter() > end:
+                return
         for at, number in spots.calls:
+            if time.perf_counter() > end:
+                return
             leaf = self._leaves.get(number)
             for beyond in leaf.beyonds if leaf is not None else ():
                 ways.small(beyond, at)

@@ -116,15 +116,17 @@ class _Finder:
 
     def _repeat(self, node: Repeat, ascii_node: Repeat) -> _Ways:
         ways = self.ways(node.part, ascii_node.part)
-        if set(ways) <= {_FREE}:
-            return {_FREE: Repeat(ways[_FREE], node.least, node.most)} if ways else {_FREE: Alt(())}
+        if not ways:  # as `a^` has none: no time at all is left
+            return {_FREE: Empty() if node.least == 0 else Alt(())}
+        if set(ways) == {_FREE}:
+            return {_FREE: Repeat(ways[_FREE], node.least, node.most)}
         if node.most == 1:
             return ways if node.least else {**ways, _FREE: _any([Empty(), *([ways[_FREE]] if _FREE in ways else [])])}
         raise ConstraintError("it has an anchor in a part that repeats; write it without")
 
     def _ahead(self, node: Ahead, ascii_node: Ahead) -> _Ways:
         ways = _Finder(self.loose != node.negative).ways(node.part, ascii_node.part)
-        found: _Ways = {}
+        found: _Ways = {_FREE: Empty()} if node.negative and not ways else {}
         for is_first in (False, True):
             parts = [
                 Seq((part, END)) if is_last else part

@@ -733,6 +733,37 @@ def test_lists_in_lists_take_room_by_their_depth() -> None:
     assert not any(texts.takes("[" * 50 + rest) for rest in ('"a"' + "]" * 50, "1" + "]" * 49, "[1]" + "]" * 50))
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^(?!b|(?!a^b)a)[abc]$",
+        "^(?!b|(?!a$b)a)[abc]$",
+        "^(?!1$b)1*$",
+        "(?!a^b)a",
+        "(?=a^b)a",
+        "^(?:1b|(?!a^b)[b1]+)$",
+        "^(?!(?:b^c)*a)[ab]$",
+        "^(?!(?:b$c)?a)[ab]$",
+        "^(?!(?:b^c)+a)[ab]$",
+        "^(?:b^c)*a$",
+        "^(?:b^c)?a$",
+        "^(?:b$c){0,2}a$",
+        "^(?:b$c){1,2}a$|b",
+        "a(?:(?:b^c)*|b)$",
+    ],
+)
+def test_parts_that_are_never_found(pattern: str) -> None:
+    """Anchors between characters: what is after a lookahead for them, or around repeats of them, goes on without."""
+    texts = ["".join(chars) for n in range(4) for chars in itertools.product("abc1", repeat=n)]
+    found = [some for some in texts if re.search(pattern, some)]
+    if not found:
+        with pytest.raises(ConstraintError):
+            Texts({"type": "string", "pattern": pattern})
+        return
+    taken = Texts({"type": "string", "pattern": pattern})
+    assert [some for some in texts if taken.takes(dumped(some))] == found
+
+
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)*$", "^(a*)*b$", "(x+x+)+y"])
 def test_patterns_are_tried_on_values_in_one_pass(pattern: str) -> None:
     """What goes back and forth over a text would take longer than the world is old."""
