@@ -12,8 +12,9 @@ when the one ahead has ended, and so may stand anywhere among early ones, as tor
 devices by default, and wait before they read rows; one that did not wait would break this for all after it.
 
 Before the wait, only what was written ahead of the last usual kernel may be read, for the first early one after that
-started no sooner than it, and it no sooner than the end of all before. Such are the weights, and plans of attention:
-the first kernels of a step, those of its embeddings, are usual ones.
+started no sooner than it, and it no sooner than the end of all before. Such are the weights: the first kernels of a
+step, those of its embeddings, are usual ones. So are plans of attention, which are copied to the device before the
+step's first attention: what follows a copy starts when that has ended.
 
 Not here: the kernels (`skinny_triton.py`, `rope_triton.py`).
 """

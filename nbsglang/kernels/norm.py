@@ -1,7 +1,7 @@
 """Root-mean-square norms, alone and with the residual sum before them: torch's reference, and which form is used.
 
-A layer has two. The sum before the first may go without being stored where the second adds the same rows again: one
-more reading of them, in 16 bits, costs less than a writing of the sum, in 32.
+The sum before one norm need not be stored where the next one adds the same rows again: one more reading of them, in 16
+bits, costs less than a writing of the sum, in 32.
 
 Not here: Triton's form (`rows_triton.py`), which layers use them (`engine/fused.py`).
 """
