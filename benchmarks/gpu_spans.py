@@ -22,6 +22,7 @@ import torch
 
 from nbsglang.kernels.flash import flashinfer
 from nbsglang.kernels.spans import Ints, Reads, SpanForm, Spans, plan_spans, spans_of_reads, spans_of_tree
+from nbsglang.kernels.spans_gluon import KEYS, LINES
 from nbsglang.kernels.spans_runner import Room, SpanAttention, Tile
 from nbsglang.kernels.spans_torch import attend_spans
 
@@ -41,10 +42,10 @@ class Shape(NamedTuple):
 
 
 class Config(NamedTuple):
-    """Tiles for few and for many rows, programs for each multiprocessor, the dtype of partial results."""
+    """Tiles for few and for many rows, programs for each multiprocessor (0: as usual), the dtype of partial results."""
 
     tiles: tuple[Tile, ...]
-    fill: int = 4
+    fill: int = 0
     partial: torch.dtype = torch.float32
 
 
@@ -56,6 +57,7 @@ SHAPES = {
     "256x1024": Shape((1,) * 256, (1024,) * 256),
     "256xmixed": Shape((1,) * 256, tuple(range(64, 2112, 8))),
     "4x64:8000+64": Shape((1,) * 256, (64,) * 256, 64, 8000),
+    "64x4:1000+64": Shape((1,) * 256, (64,) * 256, 4, 1000),
     "64x5:1700+64": Shape((1,) * 320, (64,) * 320, 5, 1700),
     "32x27:740+64": Shape((1,) * 864, (64,) * 864, 27, 740),
     "10x26:600+40": Shape((1,) * 260, (40,) * 260, 26, 600),
@@ -80,18 +82,19 @@ CONFIGS = {
     "n32s4w2": Config((few(32, 2, 4), S64, S128), 8),
     "n64s3w2": Config((few(64, 2, 3), S64, S128)),
     "n128s3w8": Config((few(128, 8, 3), S64, S128), 2),
-    "chosen": Config((few(32, 4, 4), Tile(64, 32, 4, 4))),
+    "n32w1": Config((few(32, 1, 4), Tile(64, 32, 4, 4))),
+    "chosen": Config((Tile(LINES, KEYS, 1, 1, direct=True), Tile(64, 32, 4, 4))),
     # for many rows
     "m128": Config((BASE, S128)),
     "m64": Config((BASE, S64)),
     "m32,128": Config((BASE, Tile(32, 64, 4, 3), S128)),
     "m64s2,128s2": Config((BASE, Tile(64, 64, 4, 2), Tile(128, 64, 8, 2))),
     "m64,128n128": Config((BASE, S64, Tile(128, 128, 8, 2))),
-    "half": Config((BASE, S64, S128), 4, torch.float16),
+    "half": Config((BASE, S64, S128), 0, torch.float16),
     "half-fill8": Config((BASE, S64, S128), 8, torch.float16),
     "half-fill2": Config((BASE, S64, S128), 2, torch.float16),
 }
-FLAT_CONFIGS = list(CONFIGS)[:8]
+FLAT_CONFIGS = list(CONFIGS)[:9]
 
 
 def spans_of(shape: Shape, rng: np.random.Generator, ordered: bool) -> tuple[Reads, Spans, int]:
@@ -159,7 +162,8 @@ def ours(
     """Milliseconds of a layer, and of making and sending the plan."""
     device = query.device
     sizing = SpanAttention(FORM, DTYPE, device, None, config.tiles, None, config.partial)
-    cut = sizing.cut._replace(n_programs=sizing.cut.n_programs // 4 * config.fill)
+    n_sm = torch.cuda.get_device_properties(device).multi_processor_count
+    cut = sizing.cut._replace(n_programs=config.fill * n_sm) if config.fill else sizing.cut
     plan = plan_spans(spans, cut)
     attention = SpanAttention(FORM, DTYPE, device, Room.of(plan), config.tiles, None, config.partial)
     took = []

@@ -28,6 +28,7 @@ _PROGRAMS_MANY = 160  # they are split once more, but not those of 96
 _DEEP = 512  # columns that are not split further
 _FEW = 64  # rows, more than half of it: torch is 3 to 12 % faster at a product with a bias where weights are
 _MANY = 1 << 25  # so many
+_TILE_ROWS, _TILE_OUTS = 256, 128  # of torch's products of so many rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,32 @@ def skinny_linear(
     if tiles is None:
         if bias is None and zeros is not None and _FEW // 2 < len(rows) <= _FEW and weight.numel() >= _MANY:
             bias = zeros[: len(weight)]
-        return functional.linear(rows, weight, bias)
+        cut = _first_wave(rows, weight) if bias is None else 0
+        return _in_two(rows, weight, cut) if cut else functional.linear(rows, weight, bias)
     out = rows.new_empty(len(rows), len(weight), dtype=torch.float32 if wide else rows.dtype)
     return cast(torch.Tensor, cast(Any, _triton()).product(rows, weight, bias, out, tiles))
+
+
+def _in_two(rows: torch.Tensor, weight: torch.Tensor, cut: int) -> torch.Tensor:
+    """torch's product, the outputs up to `cut` by themselves."""
+    out = rows.new_empty(len(rows), len(weight))
+    for part, there in ((weight[:cut], out[:, :cut]), (weight[cut:], out[:, cut:])):
+        torch.mm(rows, part.T, out=there)
+    return out
+
+
+def _first_wave(rows: torch.Tensor, weight: torch.Tensor) -> int:
+    """Where torch's product of about 256 rows is to be cut, 0 for nowhere.
+
+    Its tiles have 256 rows and 128 outputs. Where there are more tiles than processors, but not twice as many, the
+    second round leaves many idle; of what is left by itself torch makes smaller tiles.
+    """
+    if not (_TILE_ROWS - 64 < len(rows) <= _TILE_ROWS and rows.is_cuda and weight.dtype in _DTYPES):
+        return 0
+    if not _is_known(rows.device) or _has_gradient(rows, weight):
+        return 0
+    wave = _TILE_OUTS * torch.cuda.get_device_properties(rows.device).multi_processor_count
+    return wave if wave < len(weight) < 2 * wave else 0
 
 
 def _torch_wide(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
@@ -114,9 +138,11 @@ def _tiles(rows: torch.Tensor, weight: torch.Tensor, n_out: int, gated: bool) ->
         return None
     if rows.dtype != weight.dtype or n_in % 16 or not _is_known(rows.device) or _triton() is None:
         return None
-    if torch.is_grad_enabled() and (rows.requires_grad or weight.requires_grad):
-        return None
-    return choose(n, n_out, n_in, gated)
+    return None if _has_gradient(rows, weight) else choose(n, n_out, n_in, gated)
+
+
+def _has_gradient(rows: torch.Tensor, weight: torch.Tensor) -> bool:
+    return torch.is_grad_enabled() and (rows.requires_grad or weight.requires_grad)
 
 
 def _is_fit(part: torch.Tensor) -> bool:

@@ -6,8 +6,10 @@ Not here: how a plan is made (`spans.py`), the kernels (`spans_triton.py`).
 from __future__ import annotations
 
 import math
+from functools import cache
+from importlib import import_module
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,12 +23,13 @@ _ALIGNED = 32  # int32s; Triton compiles other code where an array does not star
 
 class Tile(NamedTuple):
     """A class of items: `lines` x query heads of a group and keys of one turn, both filled up to powers of two; warps;
-    stages of the loop."""
+    stages of the loop. `direct` ones are `spans_gluon`'s, where all but the first is fixed."""
 
     block_m: int
     block_n: int
     warps: int
     stages: int
+    direct: bool = False
 
 
 class Room(NamedTuple):
@@ -60,7 +63,7 @@ class Room(NamedTuple):
         return Room(rows, items, entries, partials, keys)
 
 
-def default_tiles(form: SpanForm, dtype: torch.dtype) -> tuple[Tile, ...]:
+def default_tiles(form: SpanForm, dtype: torch.dtype, device: torch.device) -> tuple[Tile, ...]:
     """Classes that suit a model: few rows, and many."""
     group = form.n_heads // form.n_kv
     width = (_padded(form.k_dim) + _padded(form.v_dim)) * dtype.itemsize
@@ -69,6 +72,9 @@ def default_tiles(form: SpanForm, dtype: torch.dtype) -> tuple[Tile, ...]:
         keys = max(16, min(32, (32 << 10) // width))
         return Tile(small, keys, 8, 3), Tile(max(32, small), 16, 8, 2)
     keys = max(16, min(32, (16 << 10) // width))
+    gluon = _gluon()
+    if gluon is not None and gluon.is_for(form, dtype, device):
+        return Tile(gluon.LINES, gluon.KEYS, 1, 1, direct=True), Tile(64, keys, 4, 4)
     return Tile(small, keys, 4, 4), Tile(max(64, small), keys, 4, 4)
 
 
@@ -92,12 +98,13 @@ class SpanAttention:
     ) -> None:
         self.form = form
         self._device = device
-        self._tiles = tiles or default_tiles(form, dtype)
+        self._tiles = tiles or default_tiles(form, dtype, device)
         on_gpu = device.type == "cuda"
         n_sm = torch.cuda.get_device_properties(device).multi_processor_count if on_gpu else 4
         group = form.n_heads // form.n_kv
         lines = tuple(tile.block_m // group for tile in self._tiles)
-        self.cut = Cut(lines, form.n_kv, n_programs or 4 * n_sm)
+        fill = 6 if self._tiles[0].direct else 4  # programs that wait for memory at a time: smaller ones, more of them
+        self.cut = Cut(lines, form.n_kv, n_programs or fill * n_sm)
         self._fixed = room is not None
         self._partial_dtype = partial_dtype
         self._room = room or Room(0, (0,) * len(lines), 0, 0, 0)
@@ -155,32 +162,25 @@ class SpanAttention:
     ) -> None:
         form, there = self.form, self._buffers
         query, k_pool, v_pool, _, _ = tensors
-        spans_kernel[(n_items * form.n_kv,)](
-            *tensors,
-            there.partials,
-            there.lses,
-            there.counts,
-            there.items[kind],
-            there.entry_rows,
-            there.places,
-            there.positions,
-            there.slots,
-            form.scale * LOG2E,
-            query.stride(0),
-            k_pool.stride(0),
-            v_pool.stride(0),
-            kind=kind,
-            n_kv=form.n_kv,
-            group=form.n_heads // form.n_kv,
-            k_dim=form.k_dim,
-            k_pad=_padded(form.k_dim),
-            window=form.window or 0,
+        plan = (there.counts, there.items[kind], there.entry_rows, there.places, there.positions, there.slots)
+        strides = query.stride(0), k_pool.stride(0), v_pool.stride(0)
+        arguments = (*tensors, there.partials, there.lses, *plan, form.scale * LOG2E, *strides)
+        grid, n_kv, window = (n_items * form.n_kv,), form.n_kv, form.window or 0
+        sizes = {"kind": kind, "n_kv": n_kv, "group": form.n_heads // n_kv, "window": window}
+        gluon = _gluon()
+        if tile.direct:
+            assert gluon is not None, "asked for by `default_tiles`"
+            sizes |= {"dim": form.k_dim, "has_sinks": options["has_sinks"], **gluon.layouts(form.k_dim)}
+            gluon.spans_direct_kernel[grid](*arguments, **sizes, num_warps=1, maxnreg=gluon.REGISTERS)
+            return
+        sizes |= {"k_dim": form.k_dim, "k_pad": _padded(form.k_dim), "block_m": tile.block_m, "block_n": tile.block_n}
+        spans_kernel[grid](
+            *arguments,
             softcap=form.softcap or 0.0,
             precision="ieee",
-            block_m=tile.block_m,
-            block_n=tile.block_n,
             num_warps=tile.warps,
             num_stages=tile.stages,
+            **sizes,
             **options,
         )
 
@@ -221,6 +221,15 @@ class SpanBuffers:
         self._there[:used].copy_(self._here[:used], non_blocking=True)
         if self._sent is not None:
             self._sent.record(torch.cuda.current_stream(self._there.device))
+
+
+@cache
+def _gluon() -> Any | None:
+    """The kernel that keeps keys and values in registers, or None: not every Triton has Gluon."""
+    try:
+        return import_module("nbsglang.kernels.spans_gluon")
+    except ImportError:
+        return None
 
 
 def _power(n: int) -> int:

@@ -110,8 +110,10 @@ def test_a_row_is_the_same_each_time_in_each_place_and_number(tiles):
 
 
 @gpu
-@pytest.mark.parametrize("n", [1, 2, 5, 16, 17, 70])
-@pytest.mark.parametrize("sizes", [(6144, 4096), (4096, 14336), (576, 1536), (960, 2048), (40, 36), (49, 33)])
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 17, 70, 193, 256])
+@pytest.mark.parametrize(
+    "sizes", [(6144, 4096), (4096, 14336), (576, 1536), (960, 2048), (40, 36), (49, 33), (20_000, 512)]
+)
 def test_choices(n, sizes):
     rows, weight, bias = drawn(n, *sizes, torch.bfloat16)
     assert off(skinny_linear(rows, weight, bias), functional.linear(*(p.double() for p in (rows, weight, bias)))) < 4e-3

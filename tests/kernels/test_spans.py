@@ -24,6 +24,9 @@ FORMS = [
     SpanForm(4, 4, 32, 16, 0.2, softcap=5.0),
     SpanForm(16, 1, 16, 16, 0.25, window=100, softcap=3.0),
     SpanForm(5, 1, 64, 64, 0.125),
+    SpanForm(8, 2, 128, 128, 0.09),
+    SpanForm(9, 3, 64, 64, 0.125, window=37),
+    SpanForm(16, 2, 128, 128, 0.09, window=100),
 ]
 
 
@@ -187,7 +190,8 @@ def test_the_kernels_equal_the_reference(name, form, dtype, limit):
     if INTERPRETED and dtype == torch.bfloat16:
         pytest.skip("numpy, in which the interpreter computes, has no bfloat16")
     spans = cases(name)
-    query, k_pool, v_pool, sinks = tensors(spans, form, dtype, with_sinks=form.softcap is not None)
+    with_sinks = form.softcap is not None or form.window == 100
+    query, k_pool, v_pool, sinks = tensors(spans, form, dtype, with_sinks)
     there = [tensor.to(DEVICE) if tensor is not None else None for tensor in (query, k_pool, v_pool, sinks)]
     grows = SpanAttention(form, dtype, torch.device(DEVICE), n_programs=40)
     plan = plan_spans(spans, grows.cut, form.window)
@@ -224,6 +228,20 @@ def test_what_does_not_fit_into_fixed_room_is_refused():
     attention = SpanAttention(FORMS[0], torch.float16, torch.device(DEVICE), Room(4, (4, 4), 50, 50, 500))
     with pytest.raises(ValueError, match="does not fit"):
         attention.plan(plan_spans(cases("decode"), attention.cut))
+
+
+@pytest.mark.gpu
+def test_few_rows_of_common_models_keep_keys_in_registers():
+    from nbsglang.kernels.spans_runner import default_tiles
+
+    cuda = torch.device("cuda")
+    is_direct = lambda form, dtype: default_tiles(form, dtype, cuda)[0].direct  # noqa: E731
+    assert is_direct(SpanForm(32, 8, 128, 128, 0.09), torch.bfloat16)
+    assert is_direct(SpanForm(14, 2, 64, 64, 0.125, window=99), torch.float16)
+    assert not is_direct(SpanForm(32, 8, 128, 128, 0.09), torch.float32)
+    assert not is_direct(SpanForm(32, 8, 128, 128, 0.09, softcap=9.0), torch.bfloat16)
+    assert not is_direct(SpanForm(32, 2, 128, 128, 0.09), torch.bfloat16)
+    assert not is_direct(SpanForm(8, 8, 80, 80, 0.1), torch.bfloat16)
 
 
 @pytest.mark.gpu
