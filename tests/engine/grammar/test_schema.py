@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
 from benchmarks.schema_files import bounded, read
-from benchmarks.schemas import measure, table
+from benchmarks.schemas import Figures, measure, measured, table
 from nbsglang.engine.grammar import compile_json_schema as lazily_loaded
 from nbsglang.engine.grammar.limits import OutgrownError
 from nbsglang.engine.grammar.schema import compile_json_schema, schema_automaton, schema_rules
@@ -846,8 +846,23 @@ def test_the_benchmark_tells_fates_apart(vocab: Vocab, tmp_path: Path) -> None:
     assert found["ours, then llguidance"].fates["b/b.json"] == "all right"
     assert found["llguidance"].row()["all right"] == 3
     assert "again mean us" in table(found)
+    twice = measured(read(tmp_path), lambda: vocab, lambda text: list(text.encode()), n_passes=2)["ours"]
+    assert twice.fates == found["ours"].fates
+    assert len(twice.masks) == len(found["ours"].masks)
+    assert len(twice.means_us) == 2
+    assert twice.row()["mask mean us"] <= min(twice.means_us)
     any_value = bounded(
         {"schema": {"items": INT}, "tests": [{"valid": True, "data": data} for data in ([1], [[[[]]]])]}
     )
     assert Texts(any_value["schema"]).takes('{"a": [{"b": 1}]}')
     assert [test["data"] for test in any_value["tests"]] == [[1]]
+
+
+def test_of_two_passes_the_least_of_each_time_counts():
+    one = Figures({"a": "all right"}, [3.0], [1.0, 5.0], [2.0], [3e6])
+    two = Figures({"a": "all right"}, [4.0], [2.0, 3.0], [1.0], [2.5e6])
+    least = one.with_pass(two)
+    assert (least.firsts, least.masks, least.again) == ([3.0], [1.0, 3.0], [1.0])
+    assert least.means_us == [3e6, 2.5e6]
+    with pytest.raises(ValueError, match="other results"):
+        one.with_pass(Figures({"a": "refused"}, [4.0], [2.0, 3.0], [1.0], [2.5e6]))
