@@ -78,13 +78,15 @@ class AutomatonMatcher:
 
     def mask(self) -> MaskRow:
         """See `Matcher.mask`. Nobody can write to it."""
-        known = None if self._n_eos else self._index.known(self._state)
-        return self._mask() if known is None else known
+        if self._n_eos:
+            return self._grammar.rows.views[self._grammar.eos_row]
+        try:
+            return self._index.mask(self._state)  # straight: mostly there is room
+        except OutgrownError:
+            return self._mask()
 
     @_renewing
     def _mask(self) -> MaskRow:
-        if self._n_eos:
-            return self._grammar.rows.views[self._grammar.eos_row]
         return self._index.mask(self._state)
 
     @_renewing

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import TypeAlias
 
@@ -40,10 +40,13 @@ class Composed:
         self._vocab, self._nested = vocab, nested
         self._rules = nested.rules
         self._spots = [asked.spots for asked in nested.rules]
-        self._ways = [None if spots is None else Ways(vocab, spots) for spots in self._spots]
-        self._leaves: dict[int, Leaf] = {}
-        self._beside = classes, tails
-        self._items: dict[Frame, Sequence[Item]] = {}
+        self._parts: list[Ways | Leaf] = [
+            Leaf(vocab, asked, classes, tails, nested.is_alone) if spots is None else Ways(vocab, spots)
+            for asked, spots in zip(nested.rules, self._spots, strict=True)
+        ]
+        self._places = [
+            asked.places if spots is None else spots.of for asked, spots in zip(nested.rules, self._spots, strict=True)
+        ]
         self._backs: dict[int, Sequence[Item]] = {}
         self._calls: dict[tuple[int, Item], Sequence[Item]] = {}
         self._called: list[Item] = []  # what these go back to, by numbers below 0
@@ -62,22 +65,23 @@ class Composed:
         """
         end = time.perf_counter() + seconds
         space = self._vocab.paths.child(0, ord(" "))  # which stands before most values
-        todo = deque((rule, asked.start) for rule, asked in enumerate(self._rules) if asked.is_leaf)
+        leaves = {rule: part for rule, part in enumerate(self._parts) if isinstance(part, Leaf)}
+        todo = deque((rule, self._rules[rule].start) for rule in leaves)
         seen, n_seen = set(todo), Counter[int]()
         while todo and time.perf_counter() < end:
             rule, state = todo.popleft()
             asked = self._rules[rule]
             nodes = (0, space) if state == asked.start and space > 0 else (0,)
             for node, at in product(nodes, asked.places(state)):
-                self._leaf(rule).part(node, at)
+                leaves[rule].part(node, at)
             for target, _ in asked.steps(state).moves:
                 if n_seen[rule] < _PREPARED and (rule, target) not in seen and asked.steps(target).moves:
                     seen.add((rule, target))
                     n_seen[rule] += 1
                     todo.append((rule, target))
         end = min(end, time.perf_counter() + _ON_THE_WAY)
-        for spots, ways in zip(self._spots, self._ways, strict=True):
-            if spots is not None and ways is not None:
+        for spots, ways in zip(self._spots, self._parts, strict=True):
+            if spots is not None and isinstance(ways, Ways):
                 self._prepare_ways(spots, ways, end)
 
     def _prepare_ways(self, spots: Spots, ways: Ways, end: float) -> None:
@@ -97,19 +101,15 @@ class Composed:
         for at, number in spots.calls:
             if time.perf_counter() > end:
                 return
-            leaf = self._leaves.get(number)
-            for beyond in leaf.beyonds if leaf is not None else ():
+            leaf = self._parts[number]
+            for beyond in leaf.beyonds if isinstance(leaf, Leaf) else ():
                 ways.small(beyond, at)
 
     def items(self, state: int) -> Sequence[Item]:
         """What the mask of a state is made of; not for long: what they go back to may be forgotten at the next call."""
         if len(self._called) > KEPT:
             self._forget()
-        frames = self._nested.frames(state)
-        if len(frames) == 1:
-            (frame,) = frames
-            return self._of(frame)
-        return [item for frame in frames for item in self._of(frame)]
+        return self._of(self._nested.frames(state))
 
     def text(self, item: Item) -> str:
         """The text that must follow an item, as far as `Spots.text` tells."""
@@ -123,52 +123,62 @@ class Composed:
         None for other items. Both are the same objects as long as nothing has been forgotten.
         """
         rule, at, back = item
-        if self._ways[rule] is not None or back == 0:
+        leaf = self._parts[rule]
+        if back == 0 or isinstance(leaf, Ways):
             return None
-        left = self._leaf(rule).part(0, at)
+        left = leaf.part(0, at)
         beyond = left.part.beyond
         return left, () if beyond is None else self._after(beyond, back)
 
     def found(self, items: Sequence[Item]) -> tuple[list[MaskRow], list[int]]:
-        """The mask of some items, without EOS: rows and tokens, some of which may come twice."""
+        """The mask of some items: rows and tokens, some of which may come twice."""
         rows: list[MaskRow] = []
         tokens: list[int] = []
-        todo = [(0, item) for item in items]
-        seen = set(todo)
+        seen = set(todo := self._free(items, tokens))
         while todo:
-            node, item = todo.pop()
-            rule, at, back = item
-            ways = self._ways[rule]
-            if ways is None:
-                self._add_leaf(node, rule, at, back, rows, tokens)
+            node, (rule, at, back) = todo.pop()
+            part = self._parts[rule]
+            if isinstance(part, Leaf):
+                self._add_leaf(part, node, (rule, at, back), rows, tokens)
                 continue
-            own, downs, here, calls, ends = ways.way(node, at)
+            own, downs, here, calls, ends = part.way(node, at)
             tokens += own
             more = [(child, (rule, after, back)) for child, after in downs] if downs else []
             for number, after in calls:
                 more += [(here, first) for first in self._begun(number, (rule, after, back))]
-            if ends:
+            if ends and back:
                 more += [(here, behind) for behind in self._behind(back)]
+            elif ends and here == 0:
+                tokens += self._vocab.eos_ids
             for one in more:
                 if one not in seen:
                     seen.add(one)
                     todo.append(one)
         return rows, tokens
 
+    def _free(self, items: Iterable[Item], tokens: list[int]) -> list[tuple[int, Item]]:
+        """The items but for those that a text must follow which no token goes beyond; adds the tokens of these."""
+        spots_of, path = self._spots, self._vocab.paths.path
+        free: list[tuple[int, Item]] = []
+        for item in items:
+            spots = spots_of[item[0]]
+            if spots is not None and (text := spots.text(item[1])):
+                more, node = path(0, text)
+                if node < 0:
+                    tokens += more
+                    continue
+            free.append((0, item))
+        return free
+
     # ------------------------------------------------------------------------------ items
 
-    def _of(self, frame: Frame) -> Sequence[Item]:
-        """A frame as items."""
-        found = self._items.get(frame)
-        if found is None:
-            rule, state, back = frame
-            found = keep(self._items, frame, tuple([(rule, at, back) for at in self._at(rule, state)]))
-        return found
-
-    def _at(self, rule: int, state: int) -> Sequence[int]:
-        """The positions, or states, of a state of a part."""
-        spots = self._spots[rule]
-        return self._rules[rule].places(state) if spots is None else spots.of(state)
+    def _of(self, frames: Iterable[Frame]) -> list[Item]:
+        """Frames as items."""
+        items: list[Item] = []
+        for rule, state, back in frames:
+            for at in self._places[rule](state):
+                items.append((rule, at, back))
+        return items
 
     def _behind(self, back: int) -> Sequence[Item]:
         """The items behind the end of a part."""
@@ -176,8 +186,7 @@ class Composed:
             return (self._called[-1 - back],)
         found = self._backs.get(back)
         if found is None:
-            frames = self._nested.back(back)
-            found = keep(self._backs, back, tuple([item for frame in frames for item in self._of(frame)]))
+            found = keep(self._backs, back, tuple(self._of(self._nested.back(back))))
         return found
 
     def _begun(self, number: int, item: Item) -> Sequence[Item]:
@@ -185,8 +194,8 @@ class Composed:
         found = self._calls.get((number, item))
         if found is None:
             self._called.append(item)
-            at = self._at(number, self._rules[number].start)
-            found = self._calls[number, item] = tuple([(number, one, -len(self._called)) for one in at])
+            places = self._places[number](self._rules[number].start)
+            found = self._calls[number, item] = tuple([(number, at, -len(self._called)) for at in places])
         return found
 
     def _forget(self) -> None:
@@ -197,19 +206,17 @@ class Composed:
 
     # ------------------------------------------------------------------------------ parts without places for others
 
-    def _leaf(self, rule: int) -> Leaf:
-        found = self._leaves.get(rule)
-        if found is None:
-            found = self._leaves[rule] = Leaf(self._vocab, self._rules[rule], *self._beside, self._nested.is_alone)
-        return found
-
-    def _add_leaf(self, node: int, rule: int, at: int, back: int, rows: list[MaskRow], tokens: list[int]) -> None:
-        left = self._leaf(rule).part(node, at)
-        if left.part.row is not None:
-            rows.append(left.part.row)
-        tokens += left.part.tokens
-        if left.part.beyond is not None and back:
-            tokens += left.kept(self._after(left.part.beyond, back))
+    def _add_leaf(self, leaf: Leaf, node: int, item: Item, rows: list[MaskRow], tokens: list[int]) -> None:
+        rule, at, back = item
+        left = leaf.part(node, at)
+        row, own, beyond = left.part
+        if row is not None:
+            rows.append(row)
+        tokens += own
+        if back == 0:
+            tokens += self._vocab.eos_ids if node == 0 and self._rules[rule].accepts(at) else ()
+        elif beyond is not None:
+            tokens += left.kept(self._after(beyond, back))
 
     def _after(self, beyond: Merged, back: int) -> Sequence[int]:
         """The tokens of a small trie that can follow the end of a part, ascending; equal ones are one object."""
@@ -241,11 +248,11 @@ class Composed:
         seen = set(todo)
         while todo:
             at, (rule, place, back) = todo.pop()
-            ways = self._ways[rule]
-            if ways is None:
-                more = self._through_leaf(at, (rule, place, back), tokens)
+            part = self._parts[rule]
+            if isinstance(part, Leaf):
+                more = self._through_leaf(part, at, (rule, place, back), tokens)
             else:
-                own, downs, here, calls, ends = ways.small(at, place)
+                own, downs, here, calls, ends = part.small(at, place)
                 tokens += own
                 more = [(below, (rule, after, back)) for below, after in downs] if downs else []
                 for number, after in calls:
@@ -258,10 +265,10 @@ class Composed:
                     todo.append(one)
         return tokens
 
-    def _through_leaf(self, at: Merged, item: Item, tokens: list[int]) -> list[tuple[Merged, Item]]:
+    def _through_leaf(self, leaf: Leaf, at: Merged, item: Item, tokens: list[int]) -> list[tuple[Merged, Item]]:
         """Add the tokens in a part without places for others; where to go on."""
         rule, place, back = item
-        read = self._leaf(rule).small(at, place)
+        read = leaf.small(at, place)
         tokens += read.tokens
         more: list[tuple[Merged, Item]] = []
         for below, after, ends in read.downs:

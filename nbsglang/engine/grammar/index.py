@@ -8,7 +8,7 @@ Not here: how a text's state is kept (`automatic.py`), where tokens lead (`moves
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -21,12 +21,12 @@ from nbsglang.engine.grammar.matcher import MaskRow
 from nbsglang.engine.grammar.moves import Moves, State
 from nbsglang.engine.grammar.nested import Nested
 from nbsglang.engine.grammar.reached import Part
-from nbsglang.engine.grammar.rows import SharedRows, mark
+from nbsglang.engine.grammar.rows import SharedRows
 from nbsglang.engine.grammar.table import Automaton, Table
 from nbsglang.engine.grammar.tails import Ends
 from nbsglang.engine.grammar.trie import Indices
 from nbsglang.engine.grammar.vocab import Vocab, pack
-from nbsglang.engine.grammar.ways import keep
+from nbsglang.engine.grammar.ways import KEPT_ROWS, keep
 from nbsglang.errors import ConstraintError
 
 _PREPARING = 0.1  # seconds
@@ -57,6 +57,7 @@ class Index:
         if isinstance(automaton, Nested) and Composed.is_possible(automaton):
             self._composed = Composed(vocab, automaton, self.table.classes, self._moves.tails)
         self._sole: dict[tuple[int, int], tuple[int, Left, Sequence[int]]] = {}  # with what the keys are of
+        self._joined: dict[tuple[tuple[int, ...], frozenset[int]], tuple[int, Sequence[MaskRow]]] = {}  # the same
         self._forced: dict[str, int] = {}  # by texts that must come next, as far as tokens go
         self._row_of: dict[State, int] = {}
         self._after: dict[tuple[State, int], State] = {}
@@ -89,14 +90,11 @@ class Index:
                     found = self._row_of[state] = self._made(state)
         return found
 
-    def known(self, state: State) -> MaskRow | None:
-        """The mask of a state, if it was asked for before: most are, so this is to cost as little as can be."""
-        row = self._row_of.get(state)
-        return None if row is None else self.rows.views[row]
-
     def mask(self, state: State) -> MaskRow:
-        """The mask of a state. Raises as `row` does."""
-        row = self.row(state)  # before `views` is looked at: it may put another in its place
+        """The mask of a state. Raises as `row` does. Most were asked for before: these are to cost little."""
+        row = self._row_of.get(state)
+        if row is None:
+            row = self.row(state)  # before `views` is looked at: it may put another in its place
         return self.rows.views[row]
 
     def accepts(self, state: State) -> bool:
@@ -134,14 +132,14 @@ class Index:
     # ------------------------------------------------------------------------------ all tokens
 
     def _made(self, state: State) -> int:
-        if state[1] or not self._live.is_proved:
-            return self.rows.add(self._mask(state))
-        if self._composed is not None:
+        is_simple = self._live.is_proved and not state[1]
+        if is_simple and self._composed is not None:
             return self._composed_row(self._composed, state)
-        rows, tokens = self._found(state)
-        if self.accepts(state):
-            tokens = [*tokens, *self.vocab.eos_ids]
-        return self._added(rows, tokens, state)
+        ends = self.vocab.eos_ids if self.accepts(state) else ()
+        narrow = self._moves.narrow(state) if is_simple else None
+        if narrow is not None:
+            return self._added([], [*narrow[0], *ends], state)
+        return self._new(self._text_mask(state), ends, state)
 
     def _composed_row(self, composed: Composed, state: State) -> int:
         """The row of a state whose mask is put together of those of its parts."""
@@ -153,16 +151,29 @@ class Index:
                     return row
             elif (sole := composed.sole(items[0])) is not None:
                 return self._sole_row(state, *sole)
-        rows, tokens = composed.found(items)
-        if self.accepts(state):
-            tokens += self.vocab.eos_ids
-        return self._added(rows, tokens, state)
+        return self._added(*composed.found(items), state)
 
-    def _added(self, rows: list[MaskRow], tokens: Sequence[int], state: State) -> int:
-        """The row of some masks and tokens together."""
+    def _added(self, rows: Sequence[MaskRow], tokens: Sequence[int], state: State) -> int:
+        """The row of some masks and tokens together. The masks of many states are made of the same ones."""
         if not rows and tokens:
             return self.rows.add_few(tokens)
-        return self.rows.add(self._checked(_joined(rows, tokens, self.vocab.n_words), state))
+        different = {id(row): row for row in rows}
+        key = tuple(different), frozenset(tokens)
+        known = self._joined.get(key)
+        if known is None:
+            rows = tuple(different.values())
+            row = self._new(_joined(rows, self.vocab.n_words), tokens, state)
+            known = keep(self._joined, key, (row, rows), KEPT_ROWS)
+        return known[0]
+
+    def _new(self, mask: MaskRow, tokens: Sequence[int], state: State) -> int:
+        """The row of a mask and some tokens together, if it has one."""
+        if not tokens and not np.count_nonzero(mask):
+            why = "no token of this vocabulary can come next"
+            if self.accepts(state):
+                why = "the text is complete, and this vocabulary has no token to end it"
+            raise ConstraintError(f"this constraint is at a dead end: {why}")
+        return self.rows.add(mask, tokens)
 
     def _forced_row(self, text: str) -> int | None:
         """The row of a text that must come next; None where tokens go on after it."""
@@ -173,13 +184,6 @@ class Index:
                 return None
             row = self._forced[text] = self.rows.add_few(tokens)
         return row
-
-    def _found(self, state: State) -> tuple[list[MaskRow], list[int]]:
-        """What can follow where no character has begun and all is live, as rows and tokens."""
-        if self._composed is not None:
-            return self._composed.found(self._composed.items(state[0]))
-        narrow = self._moves.narrow(state)
-        return ([], narrow[0]) if narrow is not None else ([self._wide(state)], [])
 
     def _sole_row(self, state: State, left: Left, after: Sequence[int]) -> int:
         """The row of what follows in a part and beyond it, which many states have in common."""
@@ -192,27 +196,10 @@ class Index:
             known = keep(self._sole, key, (row, left, after))
         return known[0]
 
-    def _mask(self, state: State) -> MaskRow:
-        row = self._text_mask(state)
-        if self.accepts(state):
-            row |= self.vocab.eos_row
-        return self._checked(row, state)
-
-    def _checked(self, row: MaskRow, state: State) -> MaskRow:
-        """The mask, if it has a token."""
-        if not np.count_nonzero(row):
-            why = "no token of this vocabulary can come next"
-            if self.accepts(state):
-                why = "the text is complete, and this vocabulary has no token to end it"
-            raise ConstraintError(f"this constraint is at a dead end: {why}")
-        return row
-
     def _text_mask(self, state: State) -> MaskRow:
         if state[1]:
             tokens = [token for token, after in self._moves.finishing(state) if self._live.is_live(after)]
             return pack(np.array(tokens, np.intp), self.vocab.n_words)
-        if self._live.is_proved:
-            return _joined(*self._found(state), self.vocab.n_words)
         return self._wide(state)
 
     def _wide(self, state: State) -> MaskRow:
@@ -243,13 +230,14 @@ class Index:
         return Ends(ends.tokens[live], ends.states[live])
 
 
-def _joined(rows: list[MaskRow], tokens: Iterable[int], n_words: int) -> MaskRow:
-    """A mask of several, and of some tokens."""
-    row = rows[0].copy() if rows else np.zeros(n_words, np.int32)
-    for other in rows[1:]:
-        row |= other
-    mark(row, tokens)
-    return row
+def _joined(rows: Sequence[MaskRow], n_words: int) -> MaskRow:
+    """A mask of several, not to be changed."""
+    if len(rows) == 1:
+        return rows[0]
+    joined = np.zeros(n_words, np.int32)
+    for row in rows:
+        joined |= row
+    return joined
 
 
 def _set(row: MaskRow, tokens: Indices) -> None:

@@ -27,7 +27,9 @@ from nbsglang.engine.grammar.tails import Tails
 from nbsglang.engine.grammar.too_long import TooLong
 from nbsglang.engine.grammar.trie import plain
 from nbsglang.engine.grammar.vocab import Vocab
-from nbsglang.engine.grammar.ways import keep
+from nbsglang.engine.grammar.ways import KEPT_ROWS, keep
+
+_NONE: frozenset[int] = frozenset()
 
 
 class Left(NamedTuple):
@@ -58,6 +60,7 @@ class Leaf:
         self._alone = alone
         self._left: dict[tuple[int, int], Left] = {}
         self._read: dict[tuple[Merged, int], Read] = {}
+        self._less: dict[tuple[int, frozenset[int]], tuple[MaskRow, MaskRow]] = {}  # with what the keys are of
 
     def part(self, node: int, state: int) -> Left:
         """What follows a state at a node of the vocabulary's trie."""
@@ -76,16 +79,15 @@ class Leaf:
 
     def _made(self, node: int, state: int) -> Left:
         piece = self._asked.piece
+        if isinstance(piece, Without):
+            at, begun = piece.pair(state)
+            return self._but(self._parts.part(at, node), self._those_of(piece, begun, node))
         if isinstance(piece, CountedStrings):
             return self._counted(node, piece, state)
         if isinstance(piece, MeasuredStrings):
             return self._measured(node, piece, state)
-        if isinstance(piece, Residues):
-            return Left(self._own_parts.part(state, node), ())
-        if not isinstance(piece, Without):
-            return Left(self._parts.part(state, node), ())
-        at, begun = piece.pair(state)
-        return _but(self._parts.part(at, node), self._those_of(piece, begun, node))
+        parts = self._own_parts if isinstance(piece, Residues) else self._parts
+        return Left(parts.part(state, node), ())
 
     @cached_property
     def _parts(self) -> Parts:
@@ -128,7 +130,7 @@ class Leaf:
             left_out = self._too_long.of(node, state, room)
             if left_out is None:
                 return Left(self._own_parts.part(state, node), ())
-            return _but(self._parts.part(piece.pair(state)[0], node), left_out)
+            return self._but(self._parts.part(piece.pair(state)[0], node), left_out)
 
     def _lengths(self, shared: Shared, piece: CountedStrings) -> Lengths:
         found = self._vocab.lengths.get(shared)
@@ -136,14 +138,15 @@ class Leaf:
             found = self._vocab.lengths[shared] = Lengths(self._vocab, piece)
         return found
 
-    def _those_of(self, piece: Without, begun: int, node: int) -> set[int]:
+    def _those_of(self, piece: Without, begun: int, node: int) -> frozenset[int]:
         """All tokens that have one of the texts left out, of which so much has been read, after a node."""
-        found: set[int] = set()
+        found = _NONE
         todo = [(begun, node)]
         while todo:
             begun, node = todo.pop()
             if piece.is_one(begun):
-                found.update(self._vocab.paths.below(node))
+                below = self._vocab.paths.below(node)
+                found = found | below if found else below
             for point, after in piece.nexts(begun):
                 child = self._vocab.paths.child(node, point)
                 if child >= 0:
@@ -162,20 +165,21 @@ class Leaf:
                     downs.append((below, after, self._asked.accepts(after)))
         return Read(tokens, downs)
 
+    def _but(self, part: Part, left_out: frozenset[int]) -> Left:
+        """A part without some tokens."""
+        if not left_out:
+            return Left(part, ())
+        row = None if part.row is None else self._without(part.row, left_out)
+        own = tuple([token for token in part.tokens if token not in left_out])
+        return Left(Part(row, own, part.beyond), left_out)
 
-def _but(part: Part, left_out: set[int]) -> Left:
-    """A part without some tokens."""
-    if not left_out:
-        return Left(part, ())
-    own = [token for token in part.tokens if token not in left_out]
-    return Left(Part(_without(part.row, left_out), own, part.beyond), left_out)
-
-
-def _without(row: MaskRow | None, tokens: Iterable[int]) -> MaskRow | None:
-    if row is None:
-        return None
-    row = row.copy()
-    data = plain(row.view(np.uint8))
-    for token in tokens:
-        data[token >> 3] &= ~(1 << (token & 7)) & 255
-    return row
+    def _without(self, row: MaskRow, tokens: frozenset[int]) -> MaskRow:
+        """A row without some tokens: the same object for the same ones, so that masks can be told apart by it."""
+        known = self._less.get((id(row), tokens))
+        if known is None:
+            less = row.copy()
+            data = plain(less.view(np.uint8))
+            for token in tokens:
+                data[token >> 3] &= ~(1 << (token & 7)) & 255
+            known = keep(self._less, (id(row), tokens), (less, row), KEPT_ROWS)
+        return known[0]

@@ -51,6 +51,7 @@ class Parts:
         self._table = Table(automaton, lock)
         self._moves = Moves(vocab, self._table)
         self._known: dict[tuple[int, int], Part] = {}
+        self._rows: dict[bytes, MaskRow] = {}  # by content: many states have one
         self._most = min(_KEPT, _MAX_BYTES // max(4 * vocab.n_words, 1))
 
     def part(self, state: int, node: int) -> Part:
@@ -60,6 +61,7 @@ class Parts:
             with self._lock:
                 if len(self._known) >= self._most:
                     self._known.clear()
+                    self._rows.clear()
                 found = self._known[state, node] = self._made(state, node)
         return found
 
@@ -75,6 +77,7 @@ class Parts:
             row = pack(tokens, self._vocab.n_words)
             for stretch, chain in reached.parts:
                 row |= stretch.shape.row(len(chain) - 1)
+            row = self._rows.setdefault(row.tobytes(), row)
         return Part(row, tokens.tolist() if row is None else (), self._beyond(self._ends(reached)))
 
     def _of(self, tokens: list[int], beyond: Merged | None) -> Part:

@@ -35,7 +35,7 @@ class Paths:
         self._begun_at, self._tails = begun_at, tails
         self._firsts = {self._points[node]: node for node in range(1, self._children[1])}
         self._known: dict[tuple[int, str], Path] = {}
-        self._below: dict[int, tuple[int, ...]] = {}
+        self._below: dict[int, frozenset[int]] = {}
 
     def path(self, node: int, text: str) -> Path:
         """The way of a text from a node on."""
@@ -67,8 +67,8 @@ class Paths:
         """The tokens of a node."""
         return self._words[self._owners[node] : self._owners[node + 1]]
 
-    def below(self, node: int) -> Sequence[int]:
-        """The tokens that begin with the text of a node."""
+    def below(self, node: int) -> frozenset[int]:
+        """The tokens that begin with the text of a node; the same object for one node, mostly."""
         found = self._below.get(node)
         if found is None:
             if len(self._below) >= _KEPT_BELOW:
@@ -79,7 +79,7 @@ class Paths:
                 tokens += self._words[self._owners[at] : self._owners[at + 1]]
                 tokens += (token for token, _ in self._begun_at.get(at, ()))
                 todo += range(self._children[at], self._children[at + 1])
-            found = self._below[node] = tuple(tokens)
+            found = self._below[node] = frozenset(tokens)
         return found
 
     def going_on(self, begun: Iterable[tuple[int, int]], point: int) -> list[int]:

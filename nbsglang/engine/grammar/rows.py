@@ -35,28 +35,28 @@ class SharedRows:
     def __len__(self) -> int:
         return len(self.views)
 
-    def add(self, mask: MaskRow) -> int:
-        """The row with this content. Raises ConstraintError when there would be too many."""
+    def add(self, mask: MaskRow, tokens: Iterable[int] = ()) -> int:
+        """The row with this content and these tokens. Raises ConstraintError when there would be too many."""
         if np.count_nonzero(mask) <= _FEW and int(np.bitwise_count(mask.view(np.uint32)).sum()) <= _FEW:
-            return self.add_few(_tokens(mask))
-        return self._add_many(mask)
+            return self.add_few([*_tokens(mask), *tokens])
+        return self._add_many(bytearray(mask), tokens)
 
-    def _add_many(self, mask: MaskRow) -> int:
-        content = mask.tobytes()
+    def _add_many(self, data: bytearray, tokens: Iterable[int]) -> int:
+        for token in tokens:
+            data[token >> 3] |= 1 << (token & 7)
+        content = bytes(data)
         with self._lock:
             found = self._index.get(content)
             if found is None:
                 found = self._index[content] = self._take()
-                self.array[found] = mask
+                self._bytes[found * self._n_bytes : (found + 1) * self._n_bytes] = content
             return found
 
     def add_few(self, tokens: Iterable[int]) -> int:
         """The row with these tokens, for which it is faster where they are few. Raises as `add` does."""
         content = frozenset(tokens)
         if len(content) > _FEW:
-            row = np.zeros(self.array.shape[1], np.int32)
-            mark(row, content)
-            return self._add_many(row)
+            return self._add_many(bytearray(self._n_bytes), content)
         with self._lock:
             found = self._index.get(content)
             if found is None:
@@ -68,7 +68,9 @@ class SharedRows:
 
     def gather(self, rows: Sequence[int] | npt.NDArray[np.intp], out: npt.NDArray[np.int32] | None = None) -> MaskRow:
         """The masks of a batch. [rows, n_words]"""
-        return self.array.take(rows, axis=0, out=out)
+        if out is None:
+            return self.array.take(rows, axis=0)
+        return self.array.take(rows, axis=0, out=out, mode="clip")  # else numpy copies twice; all rows are there
 
     def _take(self) -> int:
         """A row without tokens."""
@@ -96,13 +98,6 @@ class SharedRows:
         self._locked.flags.writeable = False
         self.views = [self._locked[row] for row in range(len(self.views))]
         self.array = array
-
-
-def mark(row: MaskRow, tokens: Iterable[int]) -> None:
-    """Have some tokens in a mask."""
-    data = plain(row.view(np.uint8))
-    for token in tokens:
-        data[token >> 3] |= 1 << (token & 7)
 
 
 def _tokens(mask: MaskRow) -> list[int]:

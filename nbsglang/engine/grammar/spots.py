@@ -6,7 +6,6 @@ Not here: sets of positions (`plain.py`), masks (`composed.py`).
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -29,11 +28,15 @@ class Next(NamedTuple):
 
 
 class Spots:
-    """The positions of an automaton whose sets are single characters and places for others; see `is_plain`."""
+    """The positions of an automaton whose sets are single characters and places for others; see `is_plain`.
+
+    `of` gives those of a state.
+    """
 
     def __init__(self, automaton: Automaton) -> None:
         assert automaton.program is not None, "an automaton without gates"
         self._automaton, self._program = automaton, automaton.program
+        self.of = automaton.positions
         self._nexts: dict[int, Next] = {}
         self._texts: dict[int, str] = {}
 
@@ -44,9 +47,14 @@ class Spots:
         return "".join(map(of_set.__getitem__, self._program.set_ids.tolist()))
 
     @cached_property
-    def _stops(self) -> list[int]:
-        """The positions, ascending, that no character must follow at the next one."""
-        return sorted({*self.forks, *(part.start() - 1 for part in _PART.finditer(self._chars, 1))})
+    def _stops(self) -> bytearray:
+        """Whether a position is one that no character must follow at the next one, for each: 1 or 0."""
+        stops = bytearray(self._program.root.size)
+        for at in self.forks:
+            stops[at] = 1
+        for part in _PART.finditer(self._chars, 1):
+            stops[part.start() - 1] = 1
+        return stops
 
     @cached_property
     def forks(self) -> Sequence[int]:
@@ -67,13 +75,10 @@ class Spots:
         """
         found = self._texts.get(position)
         if found is None:
-            end = self._stops[bisect_left(self._stops, position)]
-            found = self._texts[position] = self._chars[position + 1 : min(end, position + _LONGEST) + 1]
+            end = self._stops.find(1, position, position + _LONGEST)
+            found = self._chars[position + 1 : (end if end >= 0 else position + _LONGEST) + 1]
+            self._texts[position] = found
         return found
-
-    def of(self, state: int) -> Sequence[int]:
-        """The positions of a state."""
-        return self._automaton.positions(state)
 
     def next(self, position: int) -> Next:
         """What follows a position."""

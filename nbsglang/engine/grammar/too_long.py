@@ -27,7 +27,7 @@ class TooLong:
         self._class_of, self._tails = class_of, tails
         self._points, self._parents = plain(vocab.trie.points), plain(vocab.trie.parents)
 
-    def of(self, node: int, state: int, room: int) -> set[int] | None:
+    def of(self, node: int, state: int, room: int) -> frozenset[int] | None:
         """The tokens below a node of the trie that are too long in a state, where none of up to `room` characters
         is; None if too many would have to be looked at. Tokens that are no text of the part may be among them."""
         order, depth = self._vocab.preorder, self._vocab.depths.item(node)
@@ -40,7 +40,9 @@ class TooLong:
         if len(tokens) > _MOST:
             return None
         some = zip(tokens.tolist(), nodes.tolist(), tails.tolist(), strict=True)
-        return {token for token, at, tail in some if not self._fits(state, self._text(at, node), token, tail)}
+        return frozenset(
+            [token for token, at, tail in some if not self._fits(state, self._text(at, node), token, tail)]
+        )
 
     def _text(self, node: int, above: int) -> list[int]:
         """The code points from a node down to another."""

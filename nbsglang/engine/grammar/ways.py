@@ -13,6 +13,7 @@ from nbsglang.engine.grammar.spots import Spots
 from nbsglang.engine.grammar.vocab import Vocab
 
 KEPT = 10_000  # results of a part, of each kind
+KEPT_ROWS = 1_000  # fewer of what holds rows
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -108,9 +109,9 @@ class Ways:
         return at
 
 
-def keep(known: dict[_K, _V], key: _K, value: _V) -> _V:
+def keep(known: dict[_K, _V], key: _K, value: _V, most: int = KEPT) -> _V:
     """Have a value in a dict that does not grow without end."""
-    if len(known) >= KEPT:
+    if len(known) >= most:
         known.clear()
     known[key] = value
     return value
